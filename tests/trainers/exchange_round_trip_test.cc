@@ -212,6 +212,38 @@ TEST(AccelerateImport, PythonIsReadWithinItsBrackets) {
               HasSubstr("'0' is not a whole number"));
 }
 
+TEST(AccelerateImport, FirstFsdpAndDeepSpeedSayHowTheyShard) {
+  const auto read = [](const std::string& settings) {
+    return import_accelerate("compute_environment: LOCAL_MACHINE\n" + settings +
+                                 "mixed_precision: bf16\nnum_processes: 8\n",
+                             "config.yaml");
+  };
+  const auto zero = [&](const std::string& settings) { return read(settings).parallel.zero; };
+  const std::string fsdp = "distributed_type: FSDP\nfsdp_config:\n  fsdp_use_orig_params: true\n";
+  EXPECT_EQ(zero(fsdp), Zero::parameters);
+  EXPECT_EQ(zero(fsdp + "  fsdp_sharding_strategy: FULL_SHARD\n"), Zero::parameters);
+  EXPECT_EQ(zero(fsdp + "  fsdp_sharding_strategy: SHARD_GRAD_OP\n"), Zero::gradients);
+  EXPECT_EQ(zero(fsdp + "  fsdp_sharding_strategy: 3\n"), Zero::none);
+  EXPECT_EQ(zero("distributed_type: MULTI_GPU\ngpu_ids: all\n"), Zero::none);
+  const Import run = read(
+      "deepspeed_config:\n  deepspeed_multinode_launcher: standard\n  zero_stage: 3\n"
+      "  offload_optimizer_device: cpu\n  offload_param_device: none\ndistributed_type: "
+      "DEEPSPEED\n");
+  EXPECT_EQ(run.parallel.zero, Zero::parameters);
+  EXPECT_TRUE(run.parallel.offload_optimizer);
+  EXPECT_TRUE(run.unknown.empty());
+}
+
+TEST(MaxtextImport, TakesTheBatchOfADeviceWhereTheDevicesAreNotSaid) {
+  const Import run = import_maxtext(
+      "per_device_batch_size=4 ici_fsdp_parallelism=-1 ici_tensor_parallelism=4 "
+      "gradient_accumulation_steps=2",
+      "run.sh");
+  EXPECT_EQ(run.global_batch, 0);
+  EXPECT_EQ(run.parallel.micro_batch, 16);
+  EXPECT_EQ(run.accumulation, 2);
+}
+
 TEST(AccelerateExport, RefusesReplicasBesideTensorParallelism) {
   Parallelism p;
   p.tp = 2;

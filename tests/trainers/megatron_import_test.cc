@@ -109,6 +109,55 @@ TEST(MegatronImport, ReadsTheSizesOfTheModel) {
   EXPECT_EQ(shape.dense_blocks, 1);
 }
 
+TEST(MegatronImport, FindsTheLineThatAnotherShellIsGiven) {
+  const Import run = import_megatron(
+      "options=\" --micro-batch-size 2 --tensor-model-parallel-size 4\"\n"
+      "run_cmd=\"python -u pretrain_gpt.py ${options}\"\n"
+      "srun -l --output=%x.log sh -c \"${run_cmd}\"\n",
+      "train.sh");
+  EXPECT_EQ(run.parallel.tp, 4);
+  EXPECT_EQ(run.parallel.micro_batch, 2);
+  EXPECT_EQ(run.devices, 0);
+}
+
+TEST(MegatronImport, DoesNotGuessHowManyNodesThereAre) {
+  for (const char* nodes : {"$SLURM_NNODES", "1:4"}) {
+    EXPECT_EQ(import_megatron("torchrun --nproc-per-node 8 --nnodes " + std::string(nodes) +
+                                  " pretrain_gpt.py --micro-batch-size 1",
+                              "train.sh")
+                  .devices,
+              0);
+  }
+}
+
+TEST(MegatronImport, SaysWhyTheSizesAreNotAllOfTheModel) {
+  const std::string sizes = "--num-layers 8 --hidden-size 64 --num-attention-heads 4 ";
+  EXPECT_TRUE(import(sizes).no_shape.empty());
+  for (const char* more : {"--multi-latent-attention", "--hybrid-layer-pattern M*M*M*M*",
+                           "--hybrid-attention-ratio 0.1", "--mtp-num-layers 1"}) {
+    const Import run = import(sizes + more);
+    EXPECT_FALSE(run.shape.has_value()) << more;
+    EXPECT_FALSE(run.no_shape.empty()) << more;
+  }
+}
+
+TEST(MegatronImport, ReadsFormatsOfTheOptimizerState) {
+  const std::string formats =
+      "--bf16 --main-grads-dtype bf16 --exp-avg-dtype bf16 --exp-avg-sq-dtype fp8 ";
+  EXPECT_EQ(import(formats).precision->optimizer_bytes_per_parameter, 12);
+  const Precision aware = *import(formats + "--use-precision-aware-optimizer").precision;
+  EXPECT_EQ(aware.optimizer_bytes_per_parameter, 4 + 2 + 1);
+  EXPECT_EQ(aware.gradient, Dtype::bf16);
+  EXPECT_EQ(import("--use-precision-aware-optimizer").precision->optimizer_bytes_per_parameter, 8);
+}
+
+TEST(MegatronImport, CountsEmbeddingAndLossAsBlocks) {
+  const std::string form =
+      "--num-layers 30 --pipeline-model-parallel-size 4 --account-for-loss-in-pipeline-split ";
+  EXPECT_THAT(import(form + "--account-for-embedding-in-pipeline-split").chunk_blocks,
+              ElementsAre(7, 8, 8, 7));
+}
+
 TEST(MegatronImport, ListsWhatItDoesNotKnow) {
   EXPECT_THAT(import("--lr 1e-4 --my-flag 1 2 --other --bf16 --weight-decay -0.1").unknown,
               ElementsAre("--my-flag 1 2", "--other"));

@@ -42,8 +42,48 @@ TEST(ShellScript, DoesArithmetic) {
 TEST(ShellScript, ListsWhatItCannotKnow) {
   const ShellScript script =
       read_shell_script("run $HOSTS $(date +%s) $((1/0)) --tp ${TP} \"${TP}\"", "train.sh");
-  EXPECT_THAT(script.undefined, ElementsAre("HOSTS", "$(date +%s)", "$((1/0))", "TP"));
+  EXPECT_THAT(script.undefined, ElementsAre("$HOSTS", "$(date +%s)", "$((1/0))", "$TP"));
   EXPECT_THAT(script.commands.front(), ElementsAre("run", "--tp", ""));
+}
+
+TEST(ShellScript, TakesTheBranchThatTheVariablesChoose) {
+  const char* const sizes =
+      "case \"${SCALE}\" in\n  \"800M\"|small)\n    TP=1\n    ;;\n  8B) TP=4;;\n  *)\n    exit 1\n"
+      "    ;;\nesac\nrun $TP";
+  EXPECT_THAT(first("SCALE=800M\n" + std::string(sizes)), ElementsAre("run", "1"));
+  EXPECT_THAT(first("SCALE=small\n" + std::string(sizes)), ElementsAre("run", "1"));
+  EXPECT_THAT(first("SCALE=8B\n" + std::string(sizes)), ElementsAre("run", "4"));
+  EXPECT_THAT(first("SCALE=70B\n" + std::string(sizes)), ElementsAre("exit", "1"));
+  const char* const tests =
+      "if [[ $T == fp8 ]]; then\n  A=8\nelif [ \"$T\" = bf16 ]; then A=16\nelse\n  A=32\nfi\nrun "
+      "$A";
+  EXPECT_THAT(first("T=fp8\n" + std::string(tests)), ElementsAre("run", "8"));
+  EXPECT_THAT(first("T=bf16\n" + std::string(tests)), ElementsAre("run", "16"));
+  EXPECT_THAT(first("T=fp16\n" + std::string(tests)), ElementsAre("run", "32"));
+  EXPECT_THAT(
+      first("N=4\nif [ $N -gt 1 ]; then if [ $N -le 2 ]; then A=2; else A=3; fi; fi\nrun $A"),
+      ElementsAre("run", "3"));
+  EXPECT_THAT(first("N=4\nA=1\n[ $N -eq 4 ] && A=2\n[ $N -ne 4 ] && A=3\nrun $A"),
+              ElementsAre("run", "2"));
+  EXPECT_THAT(first("N=4\nA=1\n[ $N -eq 4 ] || [ $N -eq 5 ] || A=2; run $A"),
+              ElementsAre("run", "1"));
+}
+
+TEST(ShellScript, SaysWhatItTookFromAConditionThatItDoesNotKnow) {
+  const ShellScript script = read_shell_script(
+      "A=1\nB=2\nC=3\nif [ -n \"$KEY\" ]; then A=1; B=4; fi\nfor x in a b; do C+=5; done < file\n"
+      "D=`date +%s`\n[[ -f x ]] && E=6\nrun $A $B $C $D",
+      "train.sh");
+  EXPECT_THAT(script.commands.back(), ElementsAre("run", "1", "4", "35"));
+  EXPECT_THAT(script.uncertain, ElementsAre("B", "C", "E"));
+  EXPECT_THAT(script.undefined, ElementsAre("$KEY", "`date +%s`"));
+}
+
+TEST(ShellScript, EndsWhereBranchesDoNot) {
+  for (const char* text : {"case x in", "case x in a", "case x in a)", "case x in a) b ;;", "esac",
+                           "fi", "done", "else", "elif [ 1 ]", "if", "a &&", "|| b", ";;"}) {
+    read_shell_script(text, "train.sh");
+  }
 }
 
 TEST(ShellScript, SaysWhereSomethingIsNotClosed) {

@@ -87,7 +87,40 @@ TEST(TorchtitanImport, ReadsAToml) {
   // 80 blocks and the two ends over 8 parts, the first two of which have one more.
   EXPECT_THAT(run.chunk_blocks, ElementsAre(10, 11, 10, 10, 10, 10, 10, 9));
   EXPECT_THAT(run.unknown, ElementsAre("training.odd.key=3"));
-  EXPECT_THAT(run.notes, Contains(HasSubstr("give --global-batch")));
+  EXPECT_EQ(run.global_batch, 0);
+  EXPECT_EQ(run.accumulation, 8);
+  EXPECT_THAT(run.notes, IsEmpty());
+}
+
+TEST(TorchtitanImport, TakesTheBatchOfARankWhereTheRanksAreThoseLeft) {
+  const std::string form =
+      "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[parallelism]\ndata_parallel_shard_degree = "
+      "-1\n";
+  const Import flat = import_run(form + "[training]\nlocal_batch_size = 4\n", "a.toml");
+  EXPECT_EQ(flat.global_batch, 0);
+  EXPECT_EQ(flat.parallel.micro_batch, 4);
+  EXPECT_EQ(flat.accumulation, 1);
+  const Import piped = import_run(
+      form +
+          "pipeline_parallel_degree = 2\npipeline_parallel_microbatch_size = 2\n[training]\n"
+          "local_batch_size = 8\n",
+      "a.toml");
+  EXPECT_EQ(piped.parallel.micro_batch, 2);
+  EXPECT_EQ(piped.accumulation, 4);
+}
+
+TEST(TorchtitanImport, ReadsTheKeysOfItsFirstVersions) {
+  const Import run = import_run(
+      "[model]\nname = \"llama3\"\nflavor = \"70B\"\nnorm_type = \"rmsnorm\"\n[training]\n"
+      "batch_size = 8\ndata_parallel_degree = -1\ntensor_parallel_degree = 8\ncompile = false\n"
+      "[experimental]\npipeline_parallel_degree = 4\n[float8]\nenable_float8_linear = true\n",
+      "a.toml");
+  EXPECT_EQ(run.parallel.tp, 8);
+  EXPECT_EQ(run.parallel.pp, 4);
+  EXPECT_EQ(run.parallel.dp, 0);
+  EXPECT_EQ(run.accumulation, 8);
+  EXPECT_EQ(run.precision->matmul, Dtype::f8);
+  EXPECT_TRUE(run.unknown.empty());
 }
 
 TEST(TorchtitanImport, ReadsARecipe) {
@@ -182,6 +215,20 @@ TEST(DeepspeedImport, TakesWhatItDoesNotSayAsNotGiven) {
   EXPECT_EQ(run.parallel.micro_batch, 1);
   EXPECT_THAT(run.notes, Contains(HasSubstr("give --micro-batch")));
   EXPECT_THAT(run.unknown, IsEmpty());
+}
+
+TEST(DeepspeedImport, LeavesWhatTheTrainerFillsInToTheUser) {
+  const Import run = import_run(
+      R"({"bf16": {"enabled": "auto"}, "fp16": {"enabled": "auto"}, "train_batch_size": "auto",
+          "train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 3,
+          "offload_param": {"device": "cpu"}, "offload_optimizer": {"device": "cpu"}}})",
+      "ds.json");
+  EXPECT_FALSE(run.precision.has_value());
+  EXPECT_EQ(run.parallel.zero, Zero::parameters);
+  EXPECT_TRUE(run.parallel.offload_optimizer);
+  EXPECT_FALSE(run.parallel.offload_weights);  // A note says so.
+  EXPECT_EQ(run.notes.size(), 3);
+  EXPECT_TRUE(run.unknown.empty());
 }
 
 TEST(DeepspeedImport, NamesWhatIsWrongAndWhere) {

@@ -378,6 +378,9 @@ TrainerFile set_job_trainer(const JobOptions& o, const std::vector<const Planner
                                  ", which stands for the best that a trainer can do: " + reason +
                                  " (--for names another)");
   }
+  if (std::string assumed = assumed_of_trainer(trainer, needs); !assumed.empty()) {
+    loaded.assumptions.push_back(std::move(assumed));
+  }
   set_trainer(trainer, loaded.system, loaded.job, loaded.space);
   if (loaded.job.graph != nullptr) {
     adapt_graph(loaded.job.trainer.does, loaded.graph);

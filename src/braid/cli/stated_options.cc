@@ -166,6 +166,11 @@ std::optional<Graph> take_model(const Import& run, const StatedOptions& stated,
     options.model = beside.string();
     return std::nullopt;
   }
+  if (!run.no_shape.empty()) {
+    throw Error(Where{is_file ? stated.from : "--from", 0, ""},
+                run.no_shape + ", of which not all sizes are read here",
+                "name the model, MODEL, or put its config.json beside the file");
+  }
   if (!run.shape) return std::nullopt;
   options.model = is_file ? stated.from : "--from";
   return graph_of_shape(*run.shape, {.file = options.model, .seq_len = options.seq_len});

@@ -70,9 +70,27 @@ bool can_be_stated(const Plan& plan) {
   return true;
 }
 
+/// The formats of gradients and optimizer state that the file says, which no name of a precision
+/// does.
+void take_formats(const Import& from, Precision& precision) {
+  if (!from.precision || name_of(*from.precision) != name_of(precision)) return;
+  precision.gradient = from.precision->gradient;
+  precision.optimizer_bytes_per_parameter = from.precision->optimizer_bytes_per_parameter;
+}
+
+/// What the trainer can be told, and what its own file says that it is told to keep on the host.
+TrainerLimits limits_with(const std::optional<Import>& from, TrainerLimits can) {
+  if (!from) return can;
+  can.offload_optimizer = can.offload_optimizer || from->parallel.offload_optimizer;
+  can.offload_weights = can.offload_weights || from->parallel.offload_weights;
+  can.offload_activations = can.offload_activations || from->parallel.offload_activations;
+  return can;
+}
+
 /// Finds the best plan of the job and what leads there.
 void look_for_best(const EvaluateOptions& options, const LoadedJob& loaded,
-                   const StatedConfiguration& stated, ConfigurationEvaluation& evaluation) {
+                   const StatedConfiguration& stated, const TrainerLimits& can,
+                   ConfigurationEvaluation& evaluation) {
   const PlannerEntry& planner = find_planner("braid");
   LoadedJob free = loaded;
   free.job.graph = &free.graph;
@@ -83,7 +101,7 @@ void look_for_best(const EvaluateOptions& options, const LoadedJob& loaded,
   if (best == nullptr || !can_be_stated(best->plan) || !can_be_stated(mine.candidate.plan)) return;
   StatedConfiguration from{mine.candidate.plan.parallel, stated.layers};
   const StatedConfiguration to{best->plan.parallel, layer_counts(best->plan)};
-  const ChangeRules rules{loaded.job, loaded.system, loaded.space.can};
+  const ChangeRules rules{loaded.job, loaded.system, can};
   evaluation.changes = change_chain(from, to, rules);
 }
 
@@ -106,7 +124,7 @@ int run(EvaluateOptions options) {
             .model = model ? &*model : nullptr});
   if (from) take_accumulation(*from, options.job, loaded);
   set_price(options.run, loaded.system);
-  if (from && from->precision) loaded.job.precision.gradient = from->precision->gradient;
+  if (from) take_formats(*from, loaded.job.precision);
   const TrainerFile trainer = set_job_trainer(options.job, {&planner}, loaded, /*own_code=*/true);
   ConfigurationEvaluation evaluation;
   const TrainerUsual usual = usual_of(trainer, loaded.system, loaded.job);
@@ -116,8 +134,14 @@ int run(EvaluateOptions options) {
   if (from) {
     evaluation.not_known = from->unknown;
     evaluation.not_modelled = from->notes;
+    if (from->devices > 0 && from->devices != loaded.system.device_count) {
+      evaluation.not_modelled.push_back(
+          fmt::format("it starts {} processes, and the cluster has {} devices", from->devices,
+                      loaded.system.device_count));
+    }
   }
-  evaluation.mine = stated_plan(loaded.job, loaded.system, loaded.space.can, stated);
+  const TrainerLimits can = limits_with(from, loaded.space.can);
+  evaluation.mine = stated_plan(loaded.job, loaded.system, can, stated);
   const Outcome begun = begin_outcome(loaded.job, loaded.system);
   evaluation.bound = begun.physical_bound;
   evaluation.assumptions = plan_assumptions(&loaded.graph, evaluation.mine.candidate.plan);
@@ -126,7 +150,7 @@ int run(EvaluateOptions options) {
   };
   assume(loaded.assumptions);
   assume(begun.assumptions);
-  if (!options.alone) look_for_best(options, loaded, stated, evaluation);
+  if (!options.alone) look_for_best(options, loaded, stated, can, evaluation);
   if (question) {
     evaluation.run = costs_of_run(evaluation.mine.candidate, *question);
     if (const Candidate* best = evaluation.best()) {

@@ -90,9 +90,8 @@ int run(const ProfileVerbOptions& options) {
   job.precision = precision;
   job.sharding = parse_sharding(options.sharding);
   SpaceOptions space;
-  set_trainer(
-      choose_trainer(options.trainer, TrainerNeeds{&job, &system, &space, {}, /*own_code=*/true}),
-      system, job, space);
+  set_trainer(choose_trainer(options.trainer, TrainerNeeds{&job, &system, &space, {}}), system, job,
+              space);
   adapt_graph(job.trainer.does, graph);
   Profile profile = estimate_profile(graph, executions, job.precision,
                                      adapted_system(job.trainer.does, system), job.sharding);

@@ -73,14 +73,17 @@ WorkloadPlan plan_workload(const SystemSpace& space, std::size_t workload, std::
     SpaceOptions options = space.options;
     std::vector<const PlannerEntry*> planners;
     for (const std::string& name : space.planners) planners.push_back(&find_planner(name));
-    const TrainerNeeds needs{&job, &system, &options, planners, /*own_code=*/true};
+    const TrainerNeeds needs{&job, &system, &options, planners};
     if (space.trainer) check_trainer(*space.trainer, needs);
-    set_trainer(space.trainer ? *space.trainer : usual_trainer(needs), system, job, options);
+    const TrainerFile& trainer = space.trainer ? *space.trainer : usual_trainer(needs);
+    const std::string assumed = assumed_of_trainer(trainer, needs);
+    set_trainer(trainer, system, job, options);
     adapt_graph(job.trainer.does, planned.graph);
     PlannerOptions all = options;
     all.phaze_objective = space.phaze_objective;
     planned.outcome =
         find_planner(space.planners[planner]).plan(job, system, all, space.budget, {});
+    if (!assumed.empty()) planned.outcome.assumptions.push_back(assumed);
   } catch (const Error& refusal) {
     planned.refusal = refusal.what();
   }

@@ -377,13 +377,27 @@ TrainerFile load_trainer(const std::string& name_or_path, const Where& named) {
   return read_trainer(open_entry(name_or_path, named, embedded_trainers(), "trainer").root());
 }
 
+namespace {
+
+TrainerFile read_embedded(const EmbeddedFile& file) {
+  return read_trainer(
+      Document::parse(file.text, Document::Syntax::yaml, std::string(file.file)).root());
+}
+
+}  // namespace
+
+TrainerFile trainer_of_catalogue(std::string_view name) {
+  const std::span<const EmbeddedFile> files = embedded_trainers();
+  const auto found = std::find_if(files.begin(), files.end(),
+                                  [&](const EmbeddedFile& file) { return file.name == name; });
+  assert(found != files.end());
+  return read_embedded(*found);
+}
+
 const std::vector<TrainerFile>& trainer_catalogue() {
   static const std::vector<TrainerFile> catalogue = [] {
     std::vector<TrainerFile> files;
-    for (const EmbeddedFile& file : embedded_trainers()) {
-      files.push_back(read_trainer(
-          Document::parse(file.text, Document::Syntax::yaml, std::string(file.file)).root()));
-    }
+    for (const EmbeddedFile& file : embedded_trainers()) files.push_back(read_embedded(file));
     return files;
   }();
   return catalogue;

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "braid/base/document.h"
@@ -67,6 +68,9 @@ TrainerFile read_trainer(const Value& value);
 /// The trainer of that name in the catalogue, or of a YAML file. Throws Error naming near ones.
 /// `named` is where the name stands.
 TrainerFile load_trainer(const std::string& name_or_path, const Where& named = {"", 0, "--for"});
+
+/// One of the catalogue, without reading the others.
+TrainerFile trainer_of_catalogue(std::string_view name);
 
 /// All trainers of the catalogue, by name.
 const std::vector<TrainerFile>& trainer_catalogue();

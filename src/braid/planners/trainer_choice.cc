@@ -9,6 +9,7 @@
 #include "braid/base/error.h"
 #include "braid/base/text.h"
 #include "braid/plan/model_shape.h"
+#include "braid/planners/job/fixed_form.h"
 #include "braid/planners/job/job_layers.h"
 #include "braid/trainers/registry.h"
 
@@ -23,73 +24,6 @@ bool is_language_model(const Graph& graph) {
   return graph.seq_len > 0 &&
          has([](const Operator& op) { return std::holds_alternative<Embedding>(op.kind); }) &&
          has([](const Operator& op) { return std::holds_alternative<Attention>(op.kind); });
-}
-
-/// The form that has what is fixed, and nothing else.
-Parallelism fixed_form(const SpaceOptions& space) {
-  Parallelism form;
-  form.tp = space.tp.least();
-  form.pp = space.pp.least();
-  form.dp = space.dp.least();
-  form.cp = space.cp.least();
-  form.ep = space.ep.least();
-  form.vp = space.vp.least();
-  if (form.vp > 1) form.schedule = ScheduleKind::interleaved;
-  return form;
-}
-
-/// Which traits of fixed_form() are fixed.
-FormTraits fixed_traits(const SpaceOptions& space) {
-  FormTraits known = 0;
-  const auto decide = [&](const Degrees& degrees, FormTrait trait) {
-    const bool fixed = !degrees.allows(1) || !degrees.at_least(2);
-    if (fixed) known |= bit_of(trait);
-    return fixed;
-  };
-  const bool tp = decide(space.tp, FormTrait::tensor_parallel);
-  decide(space.cp, FormTrait::context_parallel);
-  decide(space.ep, FormTrait::expert_parallel);
-  decide(space.dp, FormTrait::data_parallel);
-  const bool pp = decide(space.pp, FormTrait::pipelines);
-  if (tp && space.sequence_parallel) known |= bit_of(FormTrait::sequence_parallel);
-  if (pp && space.schedule) {
-    known |= traits(FormTrait::gpipe, FormTrait::one_f_one_b, FormTrait::interleaved);
-  }
-  if (space.zero) {
-    known |= traits(FormTrait::zero_0, FormTrait::zero_1, FormTrait::zero_2, FormTrait::zero_3);
-  }
-  return known;
-}
-
-/// Why what is fixed cannot be told; options that are not fixed are no reason.
-std::string refusal_of_fixed(const TrainerLimits& can, const SpaceOptions& space) {
-  Parallelism form = fixed_form(space);
-  // A schedule counts where there may be several stages.
-  if (space.schedule) {
-    form.schedule = *space.schedule;
-    form.pp = space.pp.at_least(2).value_or(1);
-    if (form.pp > can.most_stages) form.pp = 1;
-  }
-  form.recompute = space.recompute.value_or(can.recompute.front());
-  form.sequence_parallel = space.sequence_parallel.value_or(can.sequence_parallel.front());
-  if (space.zero) {
-    form.zero = *space.zero;
-  } else {
-    form.zero =
-        form.pp > 1 && !can.pipelined_zero.empty() ? can.pipelined_zero.front() : can.zero.front();
-  }
-  const FormTraits traits = traits_of(form, /*data_outermost=*/false);
-  if (const ExcludedForms* excluded = can.excluding(traits, fixed_traits(space))) {
-    return refusal_text(*excluded);
-  }
-  // Which order the axes have is not fixed, nor, mostly, how many devices are used.
-  TrainerLimits any_order = can;
-  any_order.pipeline_outermost = any_order.data_outermost = true;
-  any_order.never.clear();
-  any_order.alike_nodes = 0;
-  if (!space.tp.single()) any_order.divided_heads = 0;
-  if (!space.tp.single() || !space.cp.single()) any_order.divided_tokens = 0;
-  return refusal(any_order, form);
 }
 
 /// What the trainer may depend on of the job.
@@ -138,10 +72,18 @@ std::string refusal(const TrainerFile& trainer, const TrainerNeeds& needs) {
 
 namespace {
 
-const TrainerFile& known_trainer(const std::string& name) {
-  const std::vector<TrainerFile>& all = trainer_catalogue();
-  return *std::find_if(all.begin(), all.end(),
-                       [&](const TrainerFile& trainer) { return trainer.name == name; });
+/// One of the trainers that are taken where none is named.
+const TrainerFile& known_trainer(std::string_view name) {
+  if (name == "megatron") {
+    static const TrainerFile megatron = trainer_of_catalogue("megatron");
+    return megatron;
+  }
+  if (name == "maxtext") {
+    static const TrainerFile maxtext = trainer_of_catalogue("maxtext");
+    return maxtext;
+  }
+  static const TrainerFile ideal = trainer_of_catalogue("ideal");
+  return ideal;
 }
 
 /// What is taken where it can run the job.
@@ -171,17 +113,29 @@ std::string why_not_usual(const TrainerNeeds& needs) {
 
 namespace {
 
-/// As refusal(), and what the exporter for it says of any plan.
-std::string refusal_of_named(const TrainerFile& trainer, const TrainerNeeds& needs) {
-  std::string reason = refusal(trainer, needs);
+/// What its exporter says of any plan of the job.
+std::string lack_of(const TrainerFile& trainer, const TrainerNeeds& needs) {
   const Job& job = *needs.job;
-  if (!reason.empty() || needs.own_code || job.graph == nullptr) return reason;
+  if (job.graph == nullptr) return "";
   const std::optional<ModelShape> shape = model_shape(*job.graph);
   return job_refusal(trainer.name, {&job.graph->name, &job.model_source, shape ? &*shape : nullptr,
                                     job.graph->seq_len, job.precision, needs.system});
 }
 
+/// As refusal(), and what it lacks.
+std::string refusal_of_named(const TrainerFile& trainer, const TrainerNeeds& needs) {
+  std::string reason = refusal(trainer, needs);
+  return reason.empty() && !needs.own_code ? lack_of(trainer, needs) : reason;
+}
+
 }  // namespace
+
+std::string assumed_of_trainer(const TrainerFile& trainer, const TrainerNeeds& needs) {
+  const std::string lack = lack_of(trainer, needs);
+  if (lack.empty()) return "";
+  return fmt::format("{} as it comes {}; it is taken to be taught that by code of your own",
+                     trainer.name, lack);
+}
 
 TrainerFile choose_trainer(const std::string& name, const TrainerNeeds& needs) {
   if (name.empty()) return usual_trainer(needs);

@@ -28,8 +28,13 @@ const TrainerFile& usual_trainer(const TrainerNeeds& needs);
 /// Why that is ideal, such as "megatron trains language models only"; empty where it is not.
 std::string why_not_usual(const TrainerNeeds& needs);
 
+/// Of a trainer that runs the job all the same, as nobody named it or with needs.own_code: what no
+/// plan of it could be written for (job_refusal), as an assumption, "megatron as it comes …; it is
+/// taken to be taught that by code of your own"; empty: nothing.
+std::string assumed_of_trainer(const TrainerFile& trainer, const TrainerNeeds& needs);
+
 /// Throws Error, with those of the catalogue that can, when the trainer cannot run the job; unless
-/// needs.own_code also when no plan of it could be written (job_refusal).
+/// needs.own_code also when no plan of it could be written.
 void check_trainer(const TrainerFile& trainer, const TrainerNeeds& needs);
 
 /// The trainer of that name or file; empty: the usual one. Throws Error as check_trainer.

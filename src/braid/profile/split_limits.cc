@@ -55,8 +55,8 @@ std::string refusal(const SplitLimits& limits, const Execution& how) {
       if (automatic) return "sequence parallelism goes with manual shardings, and none is of " + tp;
       if (!limits.automatic.empty()) return tp + " divides some layer of the model in no way";
       if (limits.heads == 0) return "the model cannot be split by tensor parallelism";
-      return tp + " does not divide the model's attention heads and widths (" +
-             std::to_string(limits.heads) + ")";
+      return tp + " does not divide " + std::to_string(limits.heads) +
+             ", which all heads and widths of the model are multiples of";
     }
     if (how.sequence_parallel && limits.seq_len == 0) {
       return "sequence parallelism needs a sequence, and the model has none";

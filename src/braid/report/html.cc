@@ -34,10 +34,11 @@ std::string layers_text(const Stage& stage) {
 
 std::string stages_section(const Plan& plan) {
   std::string text;
-  double usable = 0;
+  std::vector<double> usable;
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
-    usable = std::max(usable, usable_bytes_of_stage(plan, s));
+    usable.push_back(usable_bytes_of_stage(plan, s));
   }
+  const bool alike = std::equal(usable.begin() + 1, usable.end(), usable.begin());
   const std::vector<MemoryBreakdown> memories = memory_of_stages(plan);
   const bool uniform = is_uniform(plan);
   text += legend(memory_shares(memories.front()), [](double) { return std::string(); });
@@ -45,7 +46,7 @@ std::string stages_section(const Plan& plan) {
       "<div class=\"scroll\">\n<table "
       "class=\"wide\"><tr><th>stage</th><th>layers</th><th>devices</th><th>memory</th><th "
       "style=\"width:40%\">of " +
-      gib_text(usable) + " usable</th></tr>\n";
+      (alike ? gib_text(usable.front()) + " usable" : "what its devices can use") + "</th></tr>\n";
   for (std::size_t s = 0; s < plan.stages.size() && s < kMostStages; ++s) {
     const Stage& stage = plan.stages[s];
     const MemoryBreakdown& memory = memories[s];
@@ -68,8 +69,9 @@ std::string stages_section(const Plan& plan) {
         s + 1, layers_text(stage),
         uniform ? fmt::format("{}–{}", stage.devices.front(), stage.devices.back())
                 : stage_devices_text(plan, s),
-        stage.devices.size(), chips, own, gib_text(memory.device_total()),
-        bar(memory_shares(memory), usable));
+        stage.devices.size(), chips, own,
+        gib_text(memory.device_total()) + (alike ? "" : " of " + gib_text(usable[s])),
+        bar(memory_shares(memory), usable[s]));
   }
   text += "</table>\n</div>\n";
   if (plan.stages.size() > kMostStages) {
@@ -183,7 +185,7 @@ std::string summary(const Plan& plan, const Metrics& metrics) {
   };
   card(seconds_text(metrics.iteration_time_s), "an iteration");
   card(fmt::format("{:.0f}", metrics.tokens_per_s / static_cast<double>(devices_used(plan))),
-       plan.seq_len > 0 ? "tokens per second and device" : "samples per second and device");
+       plan.seq_len > 0 ? "tokens a second per device" : "samples a second per device");
   card(fmt::format("{:.1f}", metrics.model_flops_per_s_per_device / 1e12), "TFLOP/s per device");
   card(fmt::format("{:.1f} %", 100 * metrics.mfu), "model FLOPs utilisation");
   card(gib_text(metrics.peak_memory_bytes), "peak memory");
@@ -193,7 +195,14 @@ std::string summary(const Plan& plan, const Metrics& metrics) {
   text += row("micro-batches", fmt::format("{} × {} {}", form.num_micro_batches, form.micro_batch,
                                            form.micro_batch == "1" ? "sample" : "samples"));
   text += row("recomputation, ZeRO stage", fmt::format("{}, {}", form.recompute, form.zero));
-  if (!form.offload.empty()) text += row("kept in host memory", form.offload);
+  if (!form.offload.empty()) {
+    double most_bytes = 0;
+    for (const MemoryBreakdown& memory : memory_of_stages(plan)) {
+      most_bytes = std::max(most_bytes, memory.host);
+    }
+    text += row("kept in host memory",
+                offload_words(form.offload) + ", at most " + gib_text(most_bytes) + " a device");
+  }
   text += row("schedule", schedule_text(plan));
   const std::string batch = plan.seq_len > 0
                                 ? fmt::format("{} × {}", plan.global_batch, plan.seq_len)

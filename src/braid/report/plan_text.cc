@@ -226,7 +226,7 @@ std::string proof_text(const Outcome& outcome) {
   }
   if (outcome.search_bound_s > 0) {
     return fmt::format(
-        "{} proven best: the searched space may hold one of {:.6g} s, {:.2g}% less ({} "
+        "{} proven best: the searched space may hold one of {:.4g} s, {:.2g}% less ({} "
         "configurations bounded, {} timed).\n",
         of_first ? "Not" : "The fastest is not", outcome.search_bound_s,
         100 * gap_of(outcome.objective, outcome.search_bound_s), outcome.work, outcome.evaluated);

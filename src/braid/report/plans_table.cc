@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "braid/base/and_list.h"
 #include "braid/base/quantity.h"
 #include "braid/plan/names.h"
 #include "braid/report/form_text.h"
@@ -14,10 +15,25 @@
 namespace braid {
 namespace {
 
+/// Marks of what is in host memory, and what they stand for.
+constexpr std::pair<std::string_view, std::string_view> kOffloads[] = {
+    {"+opt", "optimizer state"}, {"+act", "activations"}, {"+w", "weights"}};
+
 struct Cell {
-  const char* title;
+  std::string title;
   std::string text;
 };
+
+/// What people call the devices: "GPU", "TPU", "chip".
+std::string device_word(const System& system) {
+  const auto all = [&](const auto& is) {
+    return std::all_of(system.groups.begin(), system.groups.end(),
+                       [&](const DeviceGroup& group) { return is(group.chip); });
+  };
+  if (all([](const Chip& chip) { return chip.name.starts_with("tpu"); })) return "TPU";
+  return all([](const Chip& chip) { return !chip.accelerator && !maps_layers(chip); }) ? "GPU"
+                                                                                       : "chip";
+}
 
 /// A row's cells, the column of the label first and that of the gap last.
 std::vector<Cell> cells_of(const PlanRow& row) {
@@ -25,9 +41,10 @@ std::vector<Cell> cells_of(const PlanRow& row) {
   const Metrics& m = row.candidate->metrics;
   const FormText form = form_text(plan);
   const auto devices = static_cast<double>(devices_used(plan));
+  const std::string word = device_word(plan.system);
   return {
       {"", row.label},
-      {"GPUs", fmt::format("{}", devices_used(plan))},
+      {word + "s", fmt::format("{}", devices_used(plan))},
       {"prec", name_of(plan.precision)},
       {"GBS", fmt::format("{}", plan.global_batch)},
       {"MBS", form.micro_batch},
@@ -42,7 +59,7 @@ std::vector<Cell> cells_of(const PlanRow& row) {
       {"recompute", form.offload.empty() ? form.recompute : form.recompute + " off" + form.offload},
       {"ZeRO", form.zero},
       {"s/iter", fmt::format("{:.4g}", m.iteration_time_s)},
-      {plan.seq_len > 0 ? "tok/s/GPU" : "samples/s/GPU",
+      {(plan.seq_len > 0 ? "tok/s/" : "samples/s/") + word,
        fmt::format("{:.0f}", m.tokens_per_s / devices)},
       {"TFLOP/s", fmt::format("{:.1f}", m.model_flops_per_s_per_device / 1e12)},
       {"MFU", fmt::format("{:.1f}%", 100 * m.mfu)},
@@ -52,9 +69,15 @@ std::vector<Cell> cells_of(const PlanRow& row) {
 
 }  // namespace
 
+std::string offload_words(const std::string& offload) {
+  std::vector<std::string> kept;
+  for (const auto& [mark, words] : kOffloads) {
+    if (offload.find(mark) != std::string::npos) kept.emplace_back(words);
+  }
+  return and_list(kept);
+}
+
 std::string marks_legend(std::span<const PlanRow> rows) {
-  constexpr std::pair<std::string_view, std::string_view> kOffloads[] = {
-      {"+opt", "optimizer state"}, {"+act", "activations"}, {"+w", "weights"}};
   std::vector<std::string> marks;
   const auto add_if = [&](bool occurs, std::string mark) {
     if (occurs) marks.push_back(std::move(mark));

@@ -21,6 +21,9 @@ struct PlanRow {
 /// The titles of the columns, and below them the cells of each row.
 std::vector<std::vector<std::string>> plan_cells(std::span<const PlanRow> rows);
 
+/// FormText::offload in words: "+opt+w" as "optimizer state and weights".
+std::string offload_words(const std::string& offload);
+
 /// What the marks in the cells stand for, those that occur ("sp: with sequence parallelism; …"),
 /// and a line's end; or nothing.
 std::string marks_legend(std::span<const PlanRow> rows);

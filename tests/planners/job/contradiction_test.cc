@@ -199,7 +199,14 @@ const std::vector<Combination> kCombinations = {
        o.pp = 4;
      },
      {"--zero 3", "--pp 4"},
-     {"the trainer cannot be told so"}},
+     {"the trainer has no ZeRO-3 with several stages"}},
+    {"what a trainer does not combine",
+     [](SpaceLimits&, SpaceOptions& o) {
+       o.can.never = {{bit_of(FormTrait::tensor_parallel), bit_of(FormTrait::whole_experts), ""}};
+       o.tp = 4;
+     },
+     {"--tp 4"},
+     {"the trainer has no tensor parallelism without whole experts"}},
 };
 
 TEST(Contradiction, SaysWhatIsAtFaultAndWhy) {

@@ -6,6 +6,7 @@
 
 #include "braid/base/and_list.h"
 #include "braid/plan/names.h"
+#include "braid/planners/job/fixed_form.h"
 #include "braid/planners/job/space_rules.h"
 
 namespace braid {
@@ -240,6 +241,26 @@ class SpaceWalk {
   std::vector<int> tps_, cps_, eps_, pps_, dps_;
 };
 
+/// Why a trainer cannot be told what is fixed; where it depends on sequence parallelism, with and
+/// without.
+std::string trainer_text(SpaceOptions options) {
+  // The space has no whole experts beside tensor parallelism.
+  const auto why = [&] {
+    return refusal_of_fixed(options.can, options, bit_of(FormTrait::whole_experts));
+  };
+  std::vector<std::string> reasons = {why()};
+  if (reasons.front().empty() && !options.sequence_parallel) {
+    reasons.clear();
+    for (const bool on : {false, true}) {
+      options.sequence_parallel = on;
+      reasons.push_back(why());
+    }
+  }
+  const bool known = std::none_of(reasons.begin(), reasons.end(),
+                                  [](const std::string& reason) { return reason.empty(); });
+  return "the trainer " + (known ? and_list(reasons) : "cannot be told so");
+}
+
 std::string rule_text(SpaceRule rule, const SpaceLimits& limits, const SpaceOptions& options) {
   const auto number = [](std::int64_t value) { return std::to_string(value); };
   const SplitLimits& split = limits.split;
@@ -274,7 +295,7 @@ std::string rule_text(SpaceRule rule, const SpaceLimits& limits, const SpaceOpti
     case SpaceRule::passes:
       return "an iteration has at most " + number(kMostPlannedPasses) + " forward passes";
     case SpaceRule::trainer:
-      return "the trainer cannot be told so";
+      return trainer_text(options);
     case SpaceRule::profile:
       break;
   }

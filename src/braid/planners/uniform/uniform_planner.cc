@@ -37,29 +37,35 @@ void put_first(SearchGround& ground, const std::vector<FoundPlan>& found, const 
 }
 
 /// Puts the plan to recommend first, on the ground of the search that found the fastest.
-void recommend(SearchGround& ground, const UniformSearch& search, const SpaceOptions& space,
-               const Budget& budget, const Progress& progress, Outcome& outcome) {
+void recommend(SearchGround& ground, UniformSearch& search, const SpaceOptions& space,
+               const Budget& budget, Outcome& outcome) {
   std::int64_t evaluated = search.evaluated();
   bool exhausted = search.is_exhausted();
-  const PartSearch search_part = [&](const SpaceOptions& part, double below_s) -> PartResult {
-    const Budget left{budget.work - evaluated};
-    exhausted = exhausted || left.work <= 0;
-    // Without a limit, what the first search has met without offload is one.
-    const bool is_limited = below_s < kInfinity;
-    const std::optional<FoundPlan> known = is_limited ? std::nullopt : search.without_offload();
-    if (exhausted) return {known, false};
-    const Progress none;  // A limit is no plan to show.
-    UniformSearch in_part(ground, part, left, is_limited ? none : progress,
-                          UniformSearch::Aim::best, below_s);
-    in_part.find(known ? &*known : nullptr);
-    evaluated += in_part.evaluated();
+  const auto result_of = [&](const UniformSearch& in_part) {
     exhausted = in_part.is_exhausted();
     const double best_s = in_part.best().best_s();
     PartResult result{std::nullopt, is_proven(in_part.bound_s(), best_s)};
     if (!in_part.best().found().empty()) result.fastest = in_part.best().found().front();
     return result;
   };
-  const FoundPlan& fastest = search.best().found().front();
+  const std::vector<FoundPlan> found = search.best().found();
+  const PartSearch search_part = [&](const SpaceOptions& part, double below_s) -> PartResult {
+    const Budget left{budget.work - evaluated};
+    exhausted = exhausted || left.work <= 0;
+    // Without a limit all that is without offload is asked for.
+    const bool is_limited = below_s < kInfinity;
+    if (exhausted) return {is_limited ? std::nullopt : search.without_offload(), false};
+    if (!is_limited) {
+      search.go_on_without_offload();
+      evaluated = search.evaluated();
+      return result_of(search);
+    }
+    UniformSearch in_part(ground, part, left, {}, UniformSearch::Aim::best, below_s);
+    in_part.find();
+    evaluated += in_part.evaluated();
+    return result_of(in_part);
+  };
+  const FoundPlan& fastest = found.front();
   const EasiestPlan easiest = easiest_plan(ground.chain, fastest, space, search_part);
   ground.chain.dealt_evenly = !space.can.uneven_stages;
   Recommendation& recommendation = outcome.recommendation.emplace();
@@ -67,7 +73,7 @@ void recommend(SearchGround& ground, const UniformSearch& search, const SpaceOpt
   recommendation.ease_of_fastest = ease_of(ground.chain, fastest);
   recommendation.without_offload_s = easiest.without_offload_s;
   recommendation.of_all = easiest.proven;
-  put_first(ground, search.best().found(), easiest.plan, outcome);
+  put_first(ground, found, easiest.plan, outcome);
 }
 
 }  // namespace
@@ -89,11 +95,13 @@ Outcome plan_uniform(const Job& job, const System& system, const SpaceOptions& s
   SearchGround ground(looked_at, system);
   const bool prefers_easy = space.preference == Preference::easiest;
   ground.keeps_bounds = prefers_easy;
+  ground.keeps_aside =
+      prefers_easy && space.allow_offload && system.groups.front().chip.host.has_value();
   UniformSearch search(ground, space, budget, progress);
   Outcome outcome = search.run();
-  ground.keeps_bounds = false;
+  ground.keeps_bounds = ground.keeps_aside = false;
   if (prefers_easy && !outcome.candidates.empty()) {
-    recommend(ground, search, space, budget, progress, outcome);
+    recommend(ground, search, space, budget, outcome);
   }
   return outcome;
 }

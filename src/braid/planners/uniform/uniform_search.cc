@@ -10,6 +10,13 @@
 #include "braid/planners/uniform/single_changes.h"
 
 namespace braid {
+namespace {
+
+bool offloads(const Configuration& c) {
+  return c.offload_optimizer || c.offload_weights || c.offload_activations;
+}
+
+}  // namespace
 
 /// Those of all configurations of the family: ep divides dp·cp, so that dp is a multiple of what of
 /// ep does not divide cp.
@@ -38,7 +45,12 @@ void UniformSearch::push_family(OpenNode family, std::int64_t most) {
   if (family.replicas < 1 || (space_.all_devices && family.replicas < most)) return;
   family.bound_s = families_[family.family].time_s(family.replicas, limits_.global_batch);
   ++work_;
-  if (family.bound_s < best_.cutoff_s()) open_.push(family);
+  if (family.bound_s < best_.cutoff_s()) return open_.push(family);
+  set_aside(family);
+}
+
+void UniformSearch::set_aside(const OpenNode& node) {
+  if (ground_.keeps_aside && !offloads(node.range.configuration)) aside_.push_back(node);
 }
 
 void UniformSearch::push_split(const Configuration& split) {
@@ -52,23 +64,26 @@ void UniformSearch::push_split(const Configuration& split) {
                                        tensor_shardings(split, limits_, space_));
   ++work_;
   if (ground_.keeps_bounds) known.emplace(split, bound_s);
-  if (bound_s >= best_.cutoff_s()) return;
-  open_.push({bound_s, OpenNode::Kind::split, {split, 1}});
+  const OpenNode node = {bound_s, OpenNode::Kind::split, {split, 1}};
+  if (bound_s >= best_.cutoff_s()) return set_aside(node);
+  open_.push(node);
 }
 
 void UniformSearch::push(const ConfigurationRange& range) {
   is_empty_ = false;
   // Of an interleaved configuration the same whatever vp is.
   const Configuration& first = range.configuration;
-  if (!tables_.is_distinct(first)) return;
+  if (!tables_.is_distinct(first) || (leaves_out_offload_ && offloads(first))) return;
   ++work_;
   double bound_s = configuration_bound_s(chain_, tables_, first);
-  if (bound_s >= best_.cutoff_s()) return;
+  if (bound_s >= best_.cutoff_s()) return set_aside({bound_s, OpenNode::Kind::range, range});
   const LayerTable& table = tables_.sums_at(first);
   fill_fullest_syncs(table, first.pp, scratch_.evaluator.context(first, zero_around(first.zero)),
                      scratch_.syncs);
   bound_s = std::max(bound_s, fullest_load_s(table, first, scratch_.syncs));
-  if (bound_s < best_.cutoff_s()) open_.push({bound_s, OpenNode::Kind::range, range});
+  const OpenNode node = {bound_s, OpenNode::Kind::range, range};
+  if (bound_s >= best_.cutoff_s()) return set_aside(node);
+  open_.push(node);
 }
 
 bool UniformSearch::is_superfluous(const Configuration& configuration, const Configuration& next,
@@ -77,11 +92,11 @@ bool UniformSearch::is_superfluous(const Configuration& configuration, const Con
   // reached by going on from an offload is reached from the same configuration without it, which
   // must not have fit either.
   if (configuration.offload_optimizer) return true;
-  const bool offloads = configuration.offload_activations || configuration.offload_weights;
+  const bool moves = configuration.offload_activations || configuration.offload_weights;
   const bool offloads_more = next.offload_optimizer ||
                              next.offload_activations != configuration.offload_activations ||
                              next.offload_weights != configuration.offload_weights;
-  if (offloads && !offloads_more) return true;
+  if (moves && !offloads_more) return true;
   // The same assignments are tried when the optimizer's state moves.
   return next.offload_optimizer && configuration.schedule != ScheduleKind::one_f_one_b &&
          assessment.needed_without_optimizer_bytes > usable_bytes(chip_) * kAboveTolerance;
@@ -136,14 +151,16 @@ bool UniformSearch::is_hopeless(const ConfigurationRange& range) {
 }
 
 void UniformSearch::note_without_offload(const FoundPlan& found) {
-  const Configuration& c = found.configuration;
-  if (c.offload_optimizer || c.offload_weights || c.offload_activations) return;
-  const double known_s = without_offload_ ? without_offload_->time_s : kInfinity;
-  if (found.time_s < known_s) without_offload_ = found;
+  if (offloads(found.configuration)) return;
+  const bool better =
+      !without_offload_ || std::tie(found.time_s, found.configuration) <
+                               std::tie(without_offload_->time_s, without_offload_->configuration);
+  if (better) without_offload_ = found;
 }
 
-void UniformSearch::look_at(const Configuration& configuration) {
-  Assessment assessment = assess(chain_, tables_, configuration, best_.cutoff_s(), scratch_);
+void UniformSearch::look_at(const Configuration& configuration, double bound_s) {
+  const double cutoff_s = best_.cutoff_s();
+  Assessment assessment = assess(chain_, tables_, configuration, cutoff_s, scratch_);
   // Of other classes of plans the best is wanted too, though the same without a trade is faster.
   if (assessment.memory_bound || best_.keeps_others())
     relax({configuration, configuration.vp}, assessment);
@@ -151,10 +168,15 @@ void UniformSearch::look_at(const Configuration& configuration) {
     note_infeasible(configuration, assessment.tightest_stage, assessment.needed_bytes);
     return;
   }
+  const bool is_faster = assessment.iteration_time_s > 0 && assessment.iteration_time_s < cutoff_s;
+  if (!is_faster) set_aside({bound_s, OpenNode::Kind::range, {configuration, configuration.vp}});
   if (assessment.iteration_time_s == 0) return;
   if (configuration.schedule == ScheduleKind::one_f_one_b && configuration.pp > 1 &&
       !chain_.dealt_evenly) {
     unproven_.push_back({assessment.path_s, configuration, assessment.memory_bound});
+    if (ground_.keeps_aside && is_faster && !offloads(configuration)) {
+      unproven_aside_.push_back(unproven_.back());
+    }
   }
   FoundPlan found{assessment.iteration_time_s, configuration, std::move(assessment.ends)};
   note_without_offload(found);
@@ -187,13 +209,13 @@ void UniformSearch::step(const OpenNode& node) {
   const auto look = [&] {
     if (has_few_assignments(chain_, configuration) &&
         !may_be_faster(chain_, tables_, configuration, best_.cutoff_s())) {
-      return;
+      return set_aside({node.bound_s, OpenNode::Kind::range, {configuration, configuration.vp}});
     }
     if (is_hopeless({configuration, configuration.vp})) return;
     if (aim_ == Aim::fit && depends_on_times(configuration)) {
       may_fit_ = true;
     } else {
-      look_at(configuration);
+      look_at(configuration, node.bound_s);
     }
   };
   if (node.range.is_single()) return look();
@@ -221,8 +243,7 @@ bool UniformSearch::search() {
   return true;
 }
 
-void UniformSearch::find(const FoundPlan* known) {
-  if (known != nullptr) best_.add(*known);
+void UniformSearch::find() {
   SpaceOptions without_offload = space_;
   without_offload.allow_offload = false;
   for (const Family& family : families(limits_, space_)) {
@@ -236,6 +257,10 @@ void UniformSearch::find(const FoundPlan* known) {
     push_family(node, family.most_replicas);
     if (progress_) progress_(best_.best_s(), 0, evaluated_);
   }
+  look_through(space_);
+}
+
+void UniformSearch::look_through(const SpaceOptions& space) {
   exhausted_ = !search();
   if (is_enough()) return;
   while (!exhausted_ && !unproven_.empty()) {
@@ -251,8 +276,36 @@ void UniformSearch::find(const FoundPlan* known) {
     residual_bound_s_ = std::min(residual_bound_s_, node.bound_s);
   }
   if (exhausted_ || best_.found().empty()) return;
-  best_.add(with_single_changes(chain_, tables_, best_.found().front(), {limits_, space_},
+  best_.add(with_single_changes(chain_, tables_, best_.found().front(), {limits_, space},
                                 evaluated_, scratch_));
+}
+
+void UniformSearch::go_on_without_offload() {
+  SpaceOptions space = space_;
+  space.top = 1;
+  space.allow_offload = false;
+  leaves_out_offload_ = true;
+  ground_.keeps_aside = false;
+  best_ = BestPlans(1);
+  if (without_offload_) best_.add(*without_offload_);
+  residual_bound_s_ = kInfinity;
+  unproven_ = std::move(unproven_aside_);
+  const OpenNodes open = std::exchange(open_, {});
+  for (const OpenNode& node : open.all()) {
+    if (!offloads(node.range.configuration)) aside_.push_back(node);
+  }
+  const std::vector<OpenNode> aside = std::exchange(aside_, {});
+  for (const OpenNode& node : aside) {
+    if (node.kind == OpenNode::Kind::family) {
+      // Nothing goes to host memory any more.
+      FamilyBounds& bounds = families_[node.family];
+      bounds = ground_.family_bounds.at(node.range.configuration);
+      const double bytes = bounds.device_bytes(node.replicas, limits_.layers);
+      if (!space.all_devices && bytes > usable_bytes(chip_) * kAboveTolerance) continue;
+    }
+    if (node.bound_s < best_.cutoff_s()) open_.push(node);
+  }
+  look_through(space);
 }
 
 double UniformSearch::bound_s() const {

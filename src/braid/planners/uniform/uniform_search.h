@@ -34,6 +34,8 @@ struct SearchGround {
   std::map<Configuration, FamilyBounds> family_bounds;
   std::map<Configuration, double> split_bounds_s;
   bool keeps_bounds = false;  ///< Whether the search that goes on adds to these.
+  /// Whether it keeps what go_on_without_offload() needs.
+  bool keeps_aside = false;
 };
 
 /// Best-first search by bound over the documented space (docs/design.md, "braid").
@@ -63,8 +65,12 @@ class UniformSearch {
 
   /// Finds all that find() does, and says it.
   Outcome run();
-  /// Looks through the space; `known` may be one of its plans.
-  void find(const FoundPlan* known = nullptr);
+  /// Looks through the space.
+  void find();
+  /// After run(), with SearchGround::keeps_aside: looks through the part of the space without
+  /// offload, from where the search stopped; best(), bound_s() are that part's then. What does not
+  /// fit and what its trades lead to is not looked at again.
+  void go_on_without_offload();
   /// Whether the budget was used up before.
   bool is_exhausted() const { return exhausted_; }
   /// Nothing of the space is faster.
@@ -100,7 +106,15 @@ class UniformSearch {
     }
   };
 
+  struct OpenNodes : std::priority_queue<OpenNode, std::vector<OpenNode>, WorseFirst> {
+    const std::vector<OpenNode>& all() const { return c; }
+  };
+
   std::vector<int> micro_batches_of_family(const Configuration& family) const;
+  /// Searches what is open, and other assignments of what was met.
+  void look_through(const SpaceOptions& space);
+  /// Keeps what is not faster than the best, and may be the fastest without offload.
+  void set_aside(const OpenNode& node);
   /// `without_offload`: the space so, whose bounds are kept for searches with and without.
   FamilyBounds bounds_of(const Configuration& family, std::span<const int> micro_batches,
                          const SpaceOptions& without_offload);
@@ -113,7 +127,8 @@ class UniformSearch {
   void step(const OpenNode& node);
   /// Whether sums alone show that none of the range fits; then what less memory takes is pushed.
   bool is_hopeless(const ConfigurationRange& range);
-  void look_at(const Configuration& configuration);
+  /// `bound_s`: of the configuration.
+  void look_at(const Configuration& configuration, double bound_s);
   void note_without_offload(const FoundPlan& found);
   void relax(const ConfigurationRange& range, const Assessment& assessment);
   void note_infeasible(const Configuration& configuration, int stage, double needed_bytes);
@@ -141,7 +156,8 @@ class UniformSearch {
   LayerTables& tables_;
   AssessmentScratch& scratch_;
   std::vector<FamilyBounds> families_;
-  std::priority_queue<OpenNode, std::vector<OpenNode>, WorseFirst> open_;
+  OpenNodes open_;
+  std::vector<OpenNode> aside_;
   CoveredRanges relaxed_;
   bool is_empty_ = true;  ///< No split that was looked into allows anything.
   BestPlans best_;
@@ -149,6 +165,8 @@ class UniformSearch {
   bool may_fit_ = false;  ///< Of Aim::fit: it takes times to see whether something does.
   /// Simulated 1F1B configurations whose other assignments might be faster still, by path bound.
   std::vector<BoundedConfiguration> unproven_;
+  std::vector<BoundedConfiguration> unproven_aside_;  ///< Those without offload, kept aside.
+  bool leaves_out_offload_ = false;                   ///< go_on_without_offload().
   /// No assignment that was not looked at is faster than this.
   double residual_bound_s_ = kInfinity;
   std::optional<Infeasibility> nearest_;

@@ -36,11 +36,53 @@ std::vector<Setting> relevant(std::string_view text) {
 /// The key as classes, as the file and as `accelerate launch` have it.
 std::vector<Setting> with_short_names(std::vector<Setting> settings) {
   for (Setting& each : settings) {
-    for (const std::string_view prefix : {"parallelism_config_", "fsdp_"}) {
+    for (const std::string_view prefix : {"parallelism_config_", "fsdp_", "deepspeed_"}) {
       if (each.name.starts_with(prefix)) each.name.erase(0, prefix.size());
     }
   }
   return settings;
+}
+
+/// What FSDP calls its ways to shard, by name or by the number of PyTorch's ShardingStrategy.
+Zero zero_of_strategy(const std::string& strategy, Import& run) {
+  if (strategy == "no_shard" || strategy == "3") return Zero::none;
+  if (strategy == "false" || strategy == "shard_grad_op" || strategy == "2") return Zero::gradients;
+  if (strategy.starts_with("hybrid_shard") || strategy == "4" || strategy == "5") {
+    run.notes.emplace_back(
+        "fsdp_sharding_strategy: state is sharded within a node and copied between nodes; here it "
+        "is sharded over all ranks");
+  }
+  return Zero::parameters;
+}
+
+/// `shards`: the mesh has an axis to shard over.
+void read_sharding(GivenArguments& given, bool shards, Import& run) {
+  Parallelism& p = run.parallel;
+  const std::string kind = lowered(given.text("--distributed_type").value_or(""));
+  const std::string strategy = lowered(given.text("--sharding_strategy").value_or(""));
+  // The key of the first version of FSDP has the strategy there, too.
+  const std::string reshard = lowered(given.text("--reshard_after_forward").value_or("true"));
+  const bool version = given.has("--version") || given.has("--reshard_after_forward");
+  if (shards || version || kind == "fsdp" || !strategy.empty()) {
+    p.zero = zero_of_strategy(strategy.empty() ? reshard : strategy, run);
+  }
+  const std::int64_t stage = given.count("--zero_stage", 0, 3).value_or(0);
+  if (kind == "deepspeed") p.zero = static_cast<Zero>(stage);
+  const auto is_moved = [&](const char* name) {
+    const std::string device = lowered(given.text(name).value_or("none"));
+    return device != "none";
+  };
+  const bool optimizer = is_moved("--offload_optimizer_device");
+  const bool weights = is_moved("--offload_param_device");
+  const bool all = is_on(given, "--offload_params");
+  p.offload_optimizer = optimizer || all;
+  if (weights || all) {
+    run.notes.push_back(std::string(all ? "offload_params" : "offload_param_device") +
+                        ": here the shards of parameters and gradients stay on the device");
+  }
+  if (given.has("--config_file")) {
+    run.notes.emplace_back("deepspeed_config_file says the rest: give that file in place of this");
+  }
 }
 
 }  // namespace
@@ -68,23 +110,16 @@ Import import_accelerate(std::string_view text, const std::string& file) {
   p.dp = given.has("--dp_replicate_size") || given.has("--dp_shard_size")
              ? static_cast<int>(replicate * shard)
              : 0;
-  const std::string reshard = lowered(given.text("--reshard_after_forward").value_or("true"));
-  const bool version =
-      !given.text("--version").value_or("").empty() || given.has("--reshard_after_forward");
-  const bool fsdp = shard > 1 || version;
-  p.zero = !fsdp                                              ? Zero::none
-           : reshard == "false" || reshard == "shard_grad_op" ? Zero::gradients
-                                                              : Zero::parameters;
+  read_sharding(given, shard > 1, run);
   if (p.zero != Zero::none) p.replicate = static_cast<int>(replicate);
   p.recompute = is_on(given, "--activation_checkpointing") ? Recompute::full : Recompute::none;
-  if (is_on(given, "--offload_params")) p.offload_optimizer = p.offload_weights = true;
   run.devices = given.count_or("--num_processes", 0);
   const std::string precision = given.text("--mixed_precision").value_or("no");
   run.precision = parse_precision(precision == "bf16" || precision == "fp16" || precision == "fp8"
                                       ? precision
                                       : std::string("fp32"));
   p.num_micro_batches = given.count_or("--gradient_accumulation_steps", 1);
-  constexpr std::array<std::string_view, 20> kIgnored = {"--compute_environment",
+  constexpr std::array<std::string_view, 30> kIgnored = {"--compute_environment",
                                                          "--distributed_type",
                                                          "--num_machines",
                                                          "--machine_rank",
@@ -103,7 +138,17 @@ Import import_accelerate(std::string_view text, const std::string& file) {
                                                          "--tpu_use_sudo",
                                                          "--enable_cpu_affinity",
                                                          "--cpu_ram_efficient_loading",
-                                                         "--cp_backend"};
+                                                         "--cp_backend",
+                                                         "--gpu_ids",
+                                                         "--backward_prefetch",
+                                                         "--forward_prefetch",
+                                                         "--sync_module_states",
+                                                         "--use_orig_params",
+                                                         "--transformer_layer_cls_to_wrap",
+                                                         "--transformer_cls_names_to_wrap",
+                                                         "--multinode_launcher",
+                                                         "--zero3_init_flag",
+                                                         "--zero3_save_16bit_model"};
   given.ignore(kIgnored);
   run.unknown = unknown_settings(given);
   return run;

@@ -51,6 +51,12 @@ void read_zero(GivenArguments& given, Import& run) {
   p.offload_optimizer = is_moved("--zero_optimization.offload_optimizer.device");
   p.offload_weights = is_moved("--zero_optimization.offload_param.device");
   if (says_yes(given, "--zero_optimization.cpu_offload")) p.offload_optimizer = true;
+  if (p.offload_weights && p.zero == Zero::parameters) {
+    p.offload_weights = false;
+    run.notes.emplace_back(
+        "offload_param: here the shards of the weights stay on the device, from where they are "
+        "gathered");
+  }
   const std::string ratio = given.text("--zero_optimization.offload_optimizer.ratio").value_or("1");
   if (finite_double(ratio).value_or(1) < 1) {
     run.notes.emplace_back(
@@ -62,6 +68,13 @@ void read_precision(GivenArguments& given, Import& run) {
   const bool half = says_yes(given, "--fp16.enabled");
   bool narrow = says_yes(given, "--bf16.enabled");
   if (says_yes(given, "--bfloat16.enabled")) narrow = true;
+  for (const char* name : {"--fp16.enabled", "--bf16.enabled", "--bfloat16.enabled"}) {
+    if (half || narrow || given.text(name).value_or("") != "auto") continue;
+    run.notes.emplace_back(
+        "the precision is \"auto\", which Hugging Face's Trainer fills in: give --precision");
+    given.has("--data_types.grad_accum_dtype");
+    return;
+  }
   run.precision = parse_precision(half ? "fp16" : narrow ? "bf16" : "fp32");
   // Gradients have the weights' format where nothing else is said (get_data_types in engine.py).
   const std::string gradients = given.text("--data_types.grad_accum_dtype").value_or("null");

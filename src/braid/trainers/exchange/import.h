@@ -18,7 +18,9 @@ struct Import {
   std::string trainer;  ///< Its name in the catalogue.
   std::string
       model;  ///< What it calls the model ("llama3/70B", a Hugging Face name); may be empty.
-  std::optional<ModelShape> shape;                          ///< Where it says the model's sizes.
+  std::optional<ModelShape> shape;  ///< Where it says the model's sizes.
+  /// Why there is no shape though sizes are given, as "the model has latent attention"; or empty.
+  std::string no_shape;
   std::int64_t devices = 0, global_batch = 0, seq_len = 0;  ///< 0: not said.
   /// Micro-batches of a step on each data-parallel rank, where it says these in place of the batch;
   /// 0: it does not.

@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "braid/base/error.h"
+#include "braid/trainers/exchange/shell_branches.h"
 
 namespace braid {
 namespace {
@@ -158,17 +160,95 @@ class Reader {
   }
 
   void read_command() {
+    if (branches_.awaits_pattern()) return read_pattern();
     ShellCommand command;
-    for (skip_blank(false); !ends_command(); skip_blank(false)) {
+    const std::size_t unknown_before = unknown_;
+    for (skip_blank(false); !ends_command() && !branches_.awaits_pattern(); skip_blank(false)) {
       if (!(command.empty() && read_assignment())) read_word(command);
-      if (command.size() == 1 &&
-          (command[0] == "export" || command[0] == "declare" || command[0] == "local" ||
-           command[0] == "then" || command[0] == "do" || command[0] == "else")) {
+      if (command.size() == 1 && is_before_command(command[0])) {
+        if (command[0] == "else") branches_.begin_else();
+        command.clear();
+      }
+      if (command.size() == 3 && command[0] == "case" && command[2] == "in") {
+        const bool is_known = unknown_ == unknown_before;
+        branches_.begin_case(is_known ? std::optional(command[1]) : std::nullopt);
         command.clear();
       }
     }
-    ++at_;
-    if (!command.empty()) script_.commands.push_back(std::move(command));
+    const bool has_text = at_ < text_.size();
+    // Tests that && or || put together are not looked into.
+    const bool is_whole = !has_text || text_[at_] == ';' || text_[at_] == '\n';
+    const bool is_known = unknown_ == unknown_before;
+    const bool is_test = !command.empty() && command[0].starts_with('[');
+    const Holds value = !is_test ? Holds::yes : is_known ? value_of_test(command) : Holds::unknown;
+    if (!command.empty()) finish_command(command, is_whole && is_known);
+    if (branches_.awaits_pattern()) return;
+    if (at("&&") || at("||")) return chain(value);
+    runs_ = Holds::yes;
+    if (branches_.is_case() && at(";;")) {
+      at_ += at(";;&") ? 3 : 2;
+      branches_.end_arm();
+    } else {
+      ++at_;
+    }
+  }
+
+  /// Whether the command behind && or || runs, where `value` is of the one before it. Commands that
+  /// are no tests are taken to succeed.
+  void chain(Holds value) {
+    // What did not run leaves what was known before it.
+    if (runs_ == Holds::no) value = wanted_ == Holds::yes ? Holds::no : Holds::yes;
+    if (runs_ == Holds::unknown) value = Holds::unknown;
+    wanted_ = holds_if(text_[at_] == '&');
+    at_ += 2;
+    runs_ = value == Holds::unknown ? value : holds_if(value == wanted_);
+  }
+
+  bool is_skipped() const { return branches_.is_skipped() || runs_ == Holds::no; }
+  bool is_uncertain() const {
+    return !is_skipped() && (runs_ == Holds::unknown || branches_.is_uncertain());
+  }
+
+  /// Words that a command follows on the same line.
+  static bool is_before_command(const std::string& word) {
+    return word == "export" || word == "declare" || word == "local" || word == "then" ||
+           word == "do" || word == "else";
+  }
+
+  /// `is_known`: the words are all that a test depends on.
+  void finish_command(ShellCommand& command, bool is_known) {
+    const std::string& word = command.front();
+    if (word == "if" || word == "elif") {
+      const std::span<const std::string> test = std::span(command).subspan(1);
+      const Holds holds = is_known ? value_of_test(test) : Holds::unknown;
+      if (word == "if") {
+        branches_.begin_if(holds);
+      } else {
+        branches_.begin_else(holds);
+      }
+    } else if (word == "for" || word == "while" || word == "until" || word == "select") {
+      branches_.begin_loop();
+    } else if (word == "fi" || word == "esac" || word == "done") {
+      branches_.end();
+    } else if (!word.starts_with('[') && !is_skipped()) {
+      script_.commands.push_back(std::move(command));
+    }
+  }
+
+  /// What stands before the bracket of the next arm of `case`, or its end.
+  void read_pattern() {
+    for (skip_blank(true); at(";"); skip_blank(true)) ++at_;
+    if (at("esac") && (at_ + 4 == text_.size() || !is_name_part(text_[at_ + 4]))) {
+      at_ += 4;
+      return branches_.end();
+    }
+    const std::size_t end = text_.find(')', at_);
+    if (end == std::string_view::npos) {
+      at_ = text_.size();
+      return;
+    }
+    branches_.begin_arm(text_.substr(at_, end - at_));
+    at_ = end + 1;
   }
 
   /// NAME=word, NAME+=word, NAME=(words), NAME+=(words).
@@ -194,7 +274,11 @@ class Reader {
       if (!ends_command() && text_[at_] != ' ' && text_[at_] != '\t') read_word(value);
       in_assignment_ = false;
     }
+    if (is_skipped()) return true;
     Words& stored = variables_[name];
+    if (is_uncertain() && (adds || stored != value)) {
+      note(name, script_.uncertain);
+    }
     if (!adds) stored.clear();
     if (adds && !array) {
       value = {joined(stored) + joined(value)};
@@ -245,6 +329,8 @@ class Reader {
         read_quoted(word, into);
       } else if (c == '$') {
         expand(word, into, in_assignment_);
+      } else if (c == '`') {
+        skip_command();
       } else {
         word.text += c;
         word.is_word = true;
@@ -262,6 +348,8 @@ class Reader {
       if (at_ >= text_.size()) fail("a quote is not closed");
       if (text_[at_] == '$') {
         expand(word, into, true);
+      } else if (text_[at_] == '`') {
+        skip_command();
       } else if (at("\\\n")) {
         at_ += 2;
       } else if (text_[at_] == '\\' && at_ + 1 < text_.size() &&
@@ -275,6 +363,14 @@ class Reader {
     ++at_;
   }
 
+  /// A command between backticks, which is not run.
+  void skip_command() {
+    const std::size_t end = text_.find('`', at_ + 1);
+    if (end == std::string_view::npos) fail("a quote is not closed");
+    note_undefined(std::string(text_.substr(at_, end + 1 - at_)));
+    at_ = end + 1;
+  }
+
   /// End of what a bracket at `begin` opens.
   std::size_t closing(std::size_t begin, char open, char close) const {
     int depth = 0;
@@ -285,11 +381,13 @@ class Reader {
     fail("a bracket is not closed");
   }
 
+  static void note(const std::string& name, std::vector<std::string>& names) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+
   void note_undefined(const std::string& name) {
-    if (std::find(script_.undefined.begin(), script_.undefined.end(), name) ==
-        script_.undefined.end()) {
-      script_.undefined.push_back(name);
-    }
+    ++unknown_;
+    if (!is_skipped()) note(name, script_.undefined);
   }
 
   /// What begins with $; unquoted it may be several words.
@@ -358,7 +456,7 @@ class Reader {
                        Word& word, Words& into, Splitting splitting) {
     const auto found = variables_.find(name);
     if (found != variables_.end()) return append(Words(found->second), word, into, splitting);
-    if (!otherwise) return note_undefined(name);
+    if (!otherwise) return note_undefined("$" + name);
     append({*otherwise}, word, into, splitting);
   }
 
@@ -393,6 +491,10 @@ class Reader {
   std::size_t expanded_ = 0;
   bool in_assignment_ = false;  ///< There, words are not split.
   Variables variables_;
+  ShellBranches branches_;
+  Holds runs_ = Holds::yes;    ///< Whether && and || let the command at hand run.
+  Holds wanted_ = Holds::yes;  ///< What the operator before it wants of the one before.
+  std::size_t unknown_ = 0;    ///< How often something was not known.
   ShellScript script_;
 };
 

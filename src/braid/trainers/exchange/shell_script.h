@@ -11,16 +11,20 @@ using ShellCommand = std::vector<std::string>;
 
 struct ShellScript {
   std::vector<ShellCommand> commands;  ///< In their order, but for assignments.
-  std::vector<std::string> undefined;  ///< Variables that are used and not set, each once.
+  /// What is used and not known, each once: "$NAME" that is not set, "$(…)" and the like.
+  std::vector<std::string> undefined;
+  /// Variables that are set under a condition which is not known, or in a loop, each once.
+  std::vector<std::string> uncertain;
 };
 
 /// Reads a launch script, or a command line, without running anything: comments, continued lines,
 /// quotes, assignments (NAME=…, NAME+=…, export, arrays) and what they stand for later ($NAME,
-/// ${NAME}, ${NAME:-default}, "${NAME[@]}", $((…)) with + - * / and brackets). Branches and loops
-/// are read as if all of their commands ran once. What a variable that is not set, or a command in
-/// $(…), would give is left out and listed in `undefined`. Throws Error, with the line, for a quote
-/// or a bracket that is not closed. Cost: linear in the text and what it expands to, which may be
-/// 1 MiB.
+/// ${NAME}, ${NAME:-default}, "${NAME[@]}", $((…)) with + - * / and brackets). Of `if` and `case`
+/// the branch is read that the variables choose (ShellBranches); where they do not say, and in
+/// loops, all is read as if it ran once, and what it sets is listed in `uncertain`. What a variable
+/// that is not set, or a command in $(…), would give is left out and listed in `undefined`. Throws
+/// Error, with the line, for a quote or a bracket that is not closed. Cost: linear in the text and
+/// what it expands to, which may be 1 MiB.
 ///
 ///     ShellScript script = read_shell_script("TP=8\npretrain_gpt.py --tp $TP", "train.sh");
 ///     script.commands.front();  // {"pretrain_gpt.py", "--tp", "8"}

@@ -69,14 +69,16 @@ void read_batch(GivenArguments& given, Import& run) {
                "give a number above 0");
   }
   const std::int64_t steps = given.count_or("--gradient_accumulation_steps", 1);
+  // Tensor- and context-parallel ranks share samples.
+  Parallelism& p = run.parallel;
+  const double of_rank = *each * p.tp * p.cp;
+  p.micro_batch = std::max(1, static_cast<int>(std::min(1e9, std::round(of_rank))));
   if (run.devices == 0) {
-    run.notes.emplace_back("the devices are not said: the global batch is not known");
+    run.accumulation = steps;
     return;
   }
-  const double micro = *each * static_cast<double>(run.devices);
-  run.parallel.micro_batch =
-      std::max(1, static_cast<int>(std::min(1e9, std::round(micro / run.parallel.dp))));
-  const double batch = std::round(micro) * static_cast<double>(steps);
+  const double batch =
+      std::round(*each * static_cast<double>(run.devices)) * static_cast<double>(steps);
   constexpr double kMostSamples = 1e9;
   if (batch > kMostSamples) {
     given.fail("--per_device_batch_size", "an iteration has more than 10^9 samples",

@@ -117,8 +117,10 @@ Import import_megatron_bridge(std::string_view text, const std::string& file) {
   Import run;
   run.trainer = "megatron-bridge";
   run.model = model_of(text);
-  run.seq_len = number(given, "--model.seq_length", number(given, "--dataset.seq_length", 0));
-  given.has("--dataset.seq_length");
+  for (const char* name :
+       {"--dataset.sequence_length", "--dataset.seq_length", "--model.seq_length"}) {
+    run.seq_len = number(given, name, run.seq_len);
+  }
   run.global_batch = number(given, "--train.global_batch_size", 0);
   Parallelism& p = run.parallel;
   p.dp = 0;
@@ -167,6 +169,11 @@ Import import_megatron_bridge(std::string_view text, const std::string& file) {
       "--mixed_precision"};
   given.ignore(kIgnored);
   run.unknown = unknown_settings(given);
+  std::erase_if(run.unknown, [](const std::string& setting) {
+    constexpr std::array<std::string_view, 3> kOfNoFigure = {"logger.", "checkpoint.", "rng."};
+    return std::any_of(kOfNoFigure.begin(), kOfNoFigure.end(),
+                       [&](std::string_view section) { return setting.starts_with(section); });
+  });
   return run;
 }
 

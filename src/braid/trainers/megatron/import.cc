@@ -24,6 +24,17 @@ int degree(GivenArguments& given, std::string_view name, int otherwise = 1) {
   return static_cast<int>(given.count(name, 1, 1 << 20).value_or(otherwise));
 }
 
+/// Why sizes that are given do not make up the model.
+std::string what_is_not_read(GivenArguments& given) {
+  if (given.has("--multi-latent-attention")) return "the model has latent attention";
+  if (given.has("--hybrid-layer-pattern") || given.has("--hybrid-override-pattern") ||
+      given.has("--hybrid-attention-ratio") || given.has("--is-hybrid-model")) {
+    return "the model has state-space layers";
+  }
+  const std::string modules = given.text("--mtp-num-layers").value_or("0");
+  return modules == "0" ? "" : "the model predicts more than the next token";
+}
+
 /// The model's sizes (with the defaults of arguments.py); nullopt where they are not all given.
 std::optional<ModelShape> read_shape(GivenArguments& given, Import& run) {
   ModelShape shape;
@@ -66,11 +77,8 @@ std::optional<ModelShape> read_shape(GivenArguments& given, Import& run) {
   shape.shared_gate = given.has("--moe-shared-expert-gate");
   if (shape.experts == 0) shape.top_k = shape.expert_inner = 0;
   if (shape.blocks == 0 || shape.hidden == 0 || shape.heads == 0) return std::nullopt;
-  if (given.has("--multi-latent-attention")) {
-    run.notes.emplace_back(
-        "the model has latent attention: name it, MODEL, or give its config.json");
-    return std::nullopt;
-  }
+  run.no_shape = what_is_not_read(given);
+  if (!run.no_shape.empty()) return std::nullopt;
   if (std::max({shape.hidden, shape.inner, shape.vocab, shape.expert_inner}) > kMostSize) {
     given.fail("--hidden-size", "the model is wider than 2^24", "give the sizes of a real one");
   }
@@ -92,6 +100,21 @@ void read_dense_blocks(GivenArguments& given, Import& run) {
   }
 }
 
+/// Formats of what the optimizer keeps, which it has with --use-precision-aware-optimizer alone.
+void read_optimizer_formats(GivenArguments& given, Precision& precision) {
+  const bool aware = given.has("--use-precision-aware-optimizer");
+  double bytes = 0;
+  for (const char* name : {"--main-params-dtype", "--exp-avg-dtype", "--exp-avg-sq-dtype"}) {
+    const std::string format = given.text(name).value_or("fp32");
+    bytes += format == "fp32" ? 4 : format == "fp8" ? 1 : 2;
+  }
+  if (precision.weight == Dtype::f32) bytes -= 4;  // Which are the main parameters.
+  const std::string gradients = given.text("--main-grads-dtype").value_or("fp32");
+  if (!aware) return;
+  precision.optimizer_bytes_per_parameter = bytes;
+  if (gradients == "bf16") precision.gradient = Dtype::bf16;
+}
+
 Precision read_precision(GivenArguments& given) {
   const bool bf16 = given.has("--bf16");
   const bool fp16 = given.has("--fp16");
@@ -102,6 +125,7 @@ Precision read_precision(GivenArguments& given) {
   if (narrow && !wide) precision.gradient = Dtype::bf16;
   // Weights in FP16 have gradients in FP16 where nothing else is said; BF16 ones, in FP32.
   if (fp16 && !wide) precision.gradient = Dtype::f16;
+  read_optimizer_formats(given, precision);
   return precision;
 }
 
@@ -141,6 +165,16 @@ void read_pipeline(GivenArguments& given, const std::string& file, Import& run) 
     run.chunk_blocks.assign(static_cast<std::size_t>(p.pp), each);
     if (first) run.chunk_blocks.front() = *first;
     if (last) run.chunk_blocks.back() = *last;
+  }
+  const bool first_less = given.has("--account-for-embedding-in-pipeline-split");
+  const bool last_less = given.has("--account-for-loss-in-pipeline-split");
+  if ((first_less || last_less) && p.pp > 1 && blocks > 0) {
+    // Embedding and loss count as a block each.
+    const std::int64_t chunks = std::int64_t{p.pp} * p.vp;
+    const std::int64_t counted = blocks + (first_less ? 1 : 0) + (last_less ? 1 : 0);
+    run.chunk_blocks.assign(static_cast<std::size_t>(chunks), counted / chunks);
+    run.chunk_blocks.front() -= first_less ? 1 : 0;
+    run.chunk_blocks.back() -= last_less ? 1 : 0;
   }
   if (const auto layout = given.text("--pipeline-model-parallel-layout")) {
     run.chunk_blocks = blocks_of_layout(*layout, file);
@@ -229,21 +263,40 @@ void read_recomputation(GivenArguments& given, Import& run) {
 
 /// The words behind the script that has Megatron-LM's arguments, and those before it.
 struct Launch {
-  std::vector<std::string> before, arguments;
+  ShellCommand before, arguments;
 };
+
+bool is_argument(std::string word) {
+  std::replace(word.begin(), word.end(), '_', '-');
+  constexpr std::array<std::string_view, 4> kUsual = {
+      "--tensor-model-parallel-size", "--micro-batch-size", "--num-layers", "--hidden-size"};
+  return std::any_of(kUsual.begin(), kUsual.end(),
+                     [&](std::string_view usual) { return word.starts_with(usual); });
+}
+
+std::optional<Launch> launch_of(const ShellCommand& command) {
+  if (std::none_of(command.begin(), command.end(), is_argument)) return std::nullopt;
+  const auto name = std::find_if(command.begin(), command.end(),
+                                 [](const std::string& word) { return word.ends_with(".py"); });
+  if (name == command.end()) return Launch{{}, command};
+  return Launch{{command.begin(), name}, {name + 1, command.end()}};
+}
+
+/// What `bash -c "…"` and the like are given to run.
+std::vector<ShellCommand> inner_commands(const ShellCommand& command, const std::string& file) {
+  for (const std::string& word : command) {
+    const bool is_line = contains(word, " ") && contains(word, ".py") && contains(word, "--");
+    if (is_line) return read_shell_script(word, file).commands;
+  }
+  return {};
+}
 
 Launch find_launch(const ShellScript& script, const std::string& file) {
   for (const ShellCommand& command : script.commands) {
-    const auto is_argument = [](const std::string& word) {
-      return word.starts_with("--tensor-model-parallel-size") ||
-             word.starts_with("--micro-batch-size") || word.starts_with("--num-layers") ||
-             word.starts_with("--hidden-size");
-    };
-    if (std::none_of(command.begin(), command.end(), is_argument)) continue;
-    const auto name = std::find_if(command.begin(), command.end(),
-                                   [](const std::string& word) { return word.ends_with(".py"); });
-    if (name == command.end()) return {{}, command};
-    return {{command.begin(), name}, {name + 1, command.end()}};
+    if (const auto launch = launch_of(command)) return *launch;
+    for (const ShellCommand& inner : inner_commands(command, file)) {
+      if (const auto launch = launch_of(inner)) return *launch;
+    }
   }
   throw Error(Where{file, 0, ""}, "no command has Megatron-LM's arguments",
               "give the line that starts pretrain_gpt.py, or its launch script");
@@ -252,18 +305,35 @@ Launch find_launch(const ShellScript& script, const std::string& file) {
 /// Processes that torchrun starts; 0: not said.
 std::int64_t read_devices(const Launch& launch, const std::string& file) {
   GivenArguments torchrun(launch.before, file);
-  const auto count = [&](const char* name, const char* other) -> std::int64_t {
-    for (const char* each : {name, other}) {
-      const std::optional<std::string> text = torchrun.text(each);
-      if (text && !text->empty() && text->find_first_not_of("0123456789") == std::string::npos) {
-        return torchrun.count_or(each, 0);
-      }
+  const auto count = [&](const char* name, std::int64_t otherwise) -> std::int64_t {
+    if (!torchrun.has(name)) return otherwise;
+    try {
+      return torchrun.count_or(name, otherwise);
+    } catch (const Error&) {  // Said by a variable or as a range.
+      return 0;
     }
-    return 0;
   };
-  const std::int64_t per_node = count("--nproc-per-node", "--nproc_per_node");
-  const std::int64_t nodes = count("--nnodes", "--nnodes");
-  return per_node * std::max<std::int64_t>(1, nodes);
+  return count("--nproc-per-node", 0) * count("--nnodes", 1);
+}
+
+/// What the script leaves open, as notes.
+void note_what_is_open(const ShellScript& script, Import& run) {
+  const auto listed = [](const std::vector<std::string>& names) {
+    constexpr std::size_t kMost = 12;
+    std::string text;
+    for (std::size_t i = 0; i < std::min(kMost, names.size()); ++i) {
+      text += (i > 0 ? ", " : "") + on_one_line(names[i]);
+    }
+    return names.size() > kMost ? fmt::format("{} and {} more", text, names.size() - kMost) : text;
+  };
+  if (!script.undefined.empty()) {
+    run.notes.push_back("not set in the script, and left out: " + listed(script.undefined));
+  }
+  if (!script.uncertain.empty()) {
+    run.notes.push_back(
+        "set under a condition that is not known here, or in a loop, and read as if it held: " +
+        listed(script.uncertain));
+  }
 }
 
 }  // namespace
@@ -310,11 +380,13 @@ Import import_megatron(std::string_view text, const std::string& file) {
   read_sharding(given, run);
   read_recomputation(given, run);
   if (given.has("--use-tp-pp-dp-mapping")) p.order = {Axis::tp, Axis::cp, Axis::pp, Axis::dp};
+  if (const auto ramp = given.text("--rampup-batch-size")) {
+    run.notes.push_back("--rampup-batch-size " + on_one_line(*ramp) +
+                        ": here every iteration has the whole batch");
+  }
   given.ignore(megatron_ignored_arguments());
   run.unknown = given.unknown();
-  for (const std::string& name : script.undefined) {
-    run.notes.push_back(in_quotes(name) + " is not set in the script: left out");
-  }
+  note_what_is_open(script, run);
   return run;
 }
 

@@ -5,8 +5,11 @@
 namespace braid {
 namespace {
 
-constexpr std::array<std::string_view, 128> kIgnoredKeys = {
+constexpr std::array<std::string_view, 131> kIgnoredKeys = {
     "--job.config_file",
+    "--job.use_for_integration_test",
+    "--model.norm_type",
+    "--float8.enable_float8_linear",
     "--job.dump_folder",
     "--job.description",
     "--job.print_config",

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -30,6 +32,35 @@ std::int64_t number(GivenArguments& given, std::string_view name, std::int64_t o
   if (lowered(given.text(name).value_or("none")) == "none") return otherwise;
   constexpr std::int64_t kMost = std::int64_t{1} << 40;
   return given.count(name, least, kMost).value_or(otherwise);
+}
+
+/// Keys of the first versions (to 0.1), by those that took their place.
+std::vector<Setting> in_todays_words(std::vector<Setting> settings) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kOld = {{
+      {"training.batch_size", "training.local_batch_size"},
+      {"training.data_parallel_degree", "parallelism.data_parallel_shard_degree"},
+      {"training.data_parallel_replicate_degree", "parallelism.data_parallel_replicate_degree"},
+      {"training.data_parallel_shard_degree", "parallelism.data_parallel_shard_degree"},
+      {"training.tensor_parallel_degree", "parallelism.tensor_parallel_degree"},
+      {"training.enable_loss_parallel", "parallelism.disable_loss_parallel"},
+      {"training.compile", "compile.enable"},
+      {"training.warmup_steps", "lr_scheduler.warmup_steps"},
+      {"experimental.context_parallel_degree", "parallelism.context_parallel_degree"},
+      {"experimental.pipeline_parallel_degree", "parallelism.pipeline_parallel_degree"},
+      {"experimental.pipeline_parallel_schedule", "parallelism.pipeline_parallel_schedule"},
+      {"experimental.enable_async_tensor_parallel", "parallelism.enable_async_tensor_parallel"},
+      {"checkpoint.enable_checkpoint", "checkpoint.enable"},
+  }};
+  for (Setting& each : settings) {
+    for (const auto& [old, now] : kOld) {
+      if (each.name == old) each.name = now;
+    }
+    // A key of its own was what is a converter now.
+    if (each.name == "float8.enable_float8_linear" && each.value == "true") {
+      each = {"model.converters", "float8", each.line};
+    }
+  }
+  return settings;
 }
 
 std::int64_t tokens_of_sample(GivenArguments& given, std::string_view name) {
@@ -177,6 +208,8 @@ void read_samples(GivenArguments& given, Import& run) {
   const std::int64_t pass = samples(given, kLocal, {local, p.dp});
   p.micro_batch = p.pp > 1 ? micro : static_cast<int>(samples(given, kLocal, {local}));
   run.global_batch = said > 0 ? samples(given, "--training.global_batch_size", {said}) : pass;
+  if (run.global_batch == 0)
+    run.accumulation = p.pp > 1 ? std::max<std::int64_t>(1, local / micro) : 1;
   if (p.pp > 1 && p.dp > 0 && said > pass) {
     run.notes.emplace_back(
         "global_batch_size is that of several runs of the pipeline, which is filled and emptied in "
@@ -208,6 +241,7 @@ void read_tokens(GivenArguments& given, Import& run) {
   const std::int64_t pass =
       samples(given, kTokens, {p.micro_batch, p.pp > 1 ? pipelined : 1, p.dp});
   run.global_batch = said > 0 ? whole_samples(given, kStep, said, run.seq_len) : pass;
+  if (run.global_batch == 0) run.accumulation = p.pp > 1 ? pipelined : 1;
   if (p.pp > 1 && p.dp > 0 && run.global_batch > pass) {
     run.notes.emplace_back(
         "num_tokens_per_train_step is that of several runs of the pipeline, which is filled and "
@@ -231,7 +265,12 @@ void read_memory(GivenArguments& given, const char* usual, Import& run) {
   }
   const std::string offload =
       lowered(given.text("--training.enable_cpu_offload").value_or("false"));
-  p.offload_optimizer = p.offload_weights = offload == "true";
+  p.offload_optimizer = offload == "true";
+  if (p.offload_optimizer) {
+    run.notes.emplace_back(
+        "training.enable_cpu_offload moves parameters and gradients with the optimizer state: here "
+        "their shards stay on the device");
+  }
 }
 
 void read_precision(GivenArguments& given, std::string_view text, Import& run) {
@@ -272,8 +311,9 @@ bool is_torchtitan(std::string_view text) {
 
 Import import_torchtitan(std::string_view text, const std::string& file) {
   const bool recipe = is_recipe(text);
-  GivenArguments given =
-      as_arguments(recipe ? torchtitan_recipe_settings(text) : settings_of_toml(text, file), file);
+  GivenArguments given = as_arguments(
+      recipe ? torchtitan_recipe_settings(text) : in_todays_words(settings_of_toml(text, file)),
+      file);
   Import run;
   run.trainer = recipe ? "torchtitan-recipe" : "torchtitan";
   const std::string name = given.text("--model.name").value_or(recipe ? "" : "llama3");
@@ -299,9 +339,6 @@ Import import_torchtitan(std::string_view text, const std::string& file) {
     read_tokens(given, run);
   } else {
     read_samples(given, run);
-  }
-  if (run.global_batch == 0) {
-    run.notes.emplace_back("the data-parallel ranks are those left: give --global-batch");
   }
   // Of 0.2: of every second block.
   read_memory(given, recipe ? "op" : "2", run);

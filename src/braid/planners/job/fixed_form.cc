@@ -1,0 +1,75 @@
+#include "braid/planners/job/fixed_form.h"
+
+namespace braid {
+namespace {
+
+/// The form that has what is fixed, and nothing else.
+Parallelism fixed_form(const SpaceOptions& space) {
+  Parallelism form;
+  form.tp = space.tp.least();
+  form.pp = space.pp.least();
+  form.dp = space.dp.least();
+  form.cp = space.cp.least();
+  form.ep = space.ep.least();
+  form.vp = space.vp.least();
+  if (form.vp > 1) form.schedule = ScheduleKind::interleaved;
+  return form;
+}
+
+/// Which traits of fixed_form() are fixed.
+FormTraits fixed_traits(const SpaceOptions& space) {
+  FormTraits known = 0;
+  const auto decide = [&](const Degrees& degrees, FormTrait trait) {
+    const bool fixed = !degrees.allows(1) || !degrees.at_least(2);
+    if (fixed) known |= bit_of(trait);
+    return fixed;
+  };
+  const bool tp = decide(space.tp, FormTrait::tensor_parallel);
+  decide(space.cp, FormTrait::context_parallel);
+  decide(space.ep, FormTrait::expert_parallel);
+  decide(space.dp, FormTrait::data_parallel);
+  const bool pp = decide(space.pp, FormTrait::pipelines);
+  if (tp && space.sequence_parallel) known |= bit_of(FormTrait::sequence_parallel);
+  if (pp && space.schedule) {
+    known |= traits(FormTrait::gpipe, FormTrait::one_f_one_b, FormTrait::interleaved);
+  }
+  if (space.zero) {
+    known |= traits(FormTrait::zero_0, FormTrait::zero_1, FormTrait::zero_2, FormTrait::zero_3);
+  }
+  return known;
+}
+
+}  // namespace
+
+std::string refusal_of_fixed(const TrainerLimits& can, const SpaceOptions& space,
+                             FormTraits known) {
+  Parallelism form = fixed_form(space);
+  // A schedule counts where there may be several stages.
+  if (space.schedule) {
+    form.schedule = *space.schedule;
+    form.pp = space.pp.at_least(2).value_or(1);
+    if (form.pp > can.most_stages) form.pp = 1;
+  }
+  form.recompute = space.recompute.value_or(can.recompute.front());
+  form.sequence_parallel = space.sequence_parallel.value_or(can.sequence_parallel.front());
+  if (space.zero) {
+    form.zero = *space.zero;
+  } else {
+    form.zero =
+        form.pp > 1 && !can.pipelined_zero.empty() ? can.pipelined_zero.front() : can.zero.front();
+  }
+  const FormTraits traits = traits_of(form, /*data_outermost=*/false);
+  if (const ExcludedForms* excluded = can.excluding(traits, known | fixed_traits(space))) {
+    return refusal_text(*excluded);
+  }
+  // Which order the axes have is not fixed, nor, mostly, how many devices are used.
+  TrainerLimits any_order = can;
+  any_order.pipeline_outermost = any_order.data_outermost = true;
+  any_order.never.clear();
+  any_order.alike_nodes = 0;
+  if (!space.tp.single()) any_order.divided_heads = 0;
+  if (!space.tp.single() || !space.cp.single()) any_order.divided_tokens = 0;
+  return refusal(any_order, form);
+}
+
+}  // namespace braid
