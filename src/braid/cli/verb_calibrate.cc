@@ -9,6 +9,8 @@
 #include "braid/base/error.h"
 #include "braid/base/file.h"
 #include "braid/base/json.h"
+#include "braid/cli/calibrate_kernels.h"
+#include "braid/cli/text_option.h"
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
 #include "braid/report/table.h"
@@ -21,6 +23,7 @@ namespace {
 
 struct CalibrateOptions {
   std::string runs, chip, out;
+  std::string kernels, source;
   bool json = false, cross_validate = false;
 };
 
@@ -84,7 +87,31 @@ Json to_json(const ChipCalibration& fit) {
   return entry;
 }
 
+/// Throws Error unless runs or tables of kernels are given, and what goes with them.
+void check_inputs(const CalibrateOptions& options) {
+  const bool kernels = !options.kernels.empty();
+  if (kernels == !options.runs.empty()) {
+    throw Error(
+        kernels ? "runs and tables of kernels are fitted one after the other" : "nothing to fit",
+        kernels ? "give RUNS or --kernels" : "give RUNS, or --kernels and a folder");
+  }
+  if (kernels && (!options.chip.empty() || options.cross_validate)) {
+    throw Error(options.chip.empty() ? "--cross-validate is of runs" : "--chip is of runs",
+                "leave it out with --kernels");
+  }
+  if (kernels && !options.out.empty() && options.source.empty()) {
+    throw Error("figures need a source", "say with --source whose measurements these are");
+  }
+  if (!kernels && !options.source.empty()) {
+    throw Error("--source is of tables of kernels", "leave it out with RUNS");
+  }
+}
+
 int run(const CalibrateOptions& options) {
+  check_inputs(options);
+  if (!options.kernels.empty()) {
+    return calibrate_kernels({options.kernels, options.source, options.out, options.json});
+  }
   const MeasuredRuns input = read_measured_runs(options.runs);
   std::vector<CalibrationRuns> chips = runs_by_chip(input.runs);
   std::erase_if(chips, [&](const CalibrationRuns& runs) {
@@ -131,12 +158,17 @@ int run(const CalibrateOptions& options) {
 
 Run add_calibrate(CLI::App& app) {
   auto options = std::make_shared<CalibrateOptions>();
-  Verb verb(app, "calibrate", "Fit chips' and networks' efficiencies to measured runs");
+  Verb verb(
+      app, "calibrate",
+      "Fit chips' and networks' efficiencies to measured runs, or forms of kernels to tables");
   verb.footer(
       "Example:\n  braid calibrate runs.csv --out ours.yaml\n  braid plan MODEL --cluster C "
       "--global-batch N --calibration ours.yaml\n\nA dozen runs of different sizes and splits are "
-      "enough. The file: docs/file-formats.md, \"Calibration\".");
-  verb.add_option("RUNS", options->runs, "CSV of measured runs").required();
+      "enough. The file: docs/file-formats.md, \"Calibration\". Kernels: docs/kernels.md.");
+  verb.add_option("RUNS", options->runs, "CSV of measured runs");
+  add_text(verb, "--kernels", options->kernels,
+           "Fit kernels to the tables of this folder instead; --out is then a folder too");
+  add_text(verb, "--source", options->source, "Whose measurements the tables of kernels are");
   verb.add_option("--chip", options->chip, "Only this chip");
   verb.add_option("--out,-o", options->out, "Write the figures here rather than print them");
   verb.add_flag("--cross-validate", options->cross_validate,

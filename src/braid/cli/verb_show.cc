@@ -14,7 +14,9 @@
 #include "braid/cli/count_option.h"
 #include "braid/cli/dim_option.h"
 #include "braid/cli/show_accelerator.h"
+#include "braid/cli/show_kernels.h"
 #include "braid/cli/show_trainer.h"
+#include "braid/cli/text_option.h"
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
 #include "braid/frontend/model.h"
@@ -188,6 +190,7 @@ int show_chip(const std::string& name, bool json) {
     fmt::print("{}", to_text(to_json(chip)));
   } else {
     print_chip(chip);
+    print_measured_kernels(chip);
   }
   return kFound;
 }
@@ -262,18 +265,27 @@ Run add_show(CLI::App& app) {
     std::string name;
     ModelOptions options;
     std::vector<std::string> dims;
+    std::string kernel;
     bool json = false;
   };
   auto arguments = std::make_shared<Arguments>();
   Verb verb(app, "show", "A model, chip, cluster or planner, and where its figures come from");
-  verb.footer("Example:\n  braid show h100-sxm");
+  verb.footer(
+      "Example:\n  braid show h100-sxm\n  braid show h100-sxm --kernel "
+      "gemm=4096,4096,4096\n\nKernels: "
+      "docs/kernels.md.");
   verb.add_option("NAME", arguments->name, "A name that braid list prints, or a file").required();
   add_count(verb, "--seq-len", arguments->options.seq_len, 1, std::int64_t{1} << 28,
             "Tokens per sample of a model");
   add_dims(verb, arguments->dims);
+  add_text(verb, "--kernel", arguments->kernel,
+           "What one kernel of a chip takes: OPERATION=SIZES; OPERATION alone: its figures");
   verb.add_flag("--json", arguments->json, "Print exactly one JSON object");
   return [arguments] {
     arguments->options.dims = parse_dims(arguments->dims);
+    if (!arguments->kernel.empty()) {
+      return show_kernel(load_chip(arguments->name), arguments->kernel, arguments->json);
+    }
     return show(arguments->name, arguments->options, arguments->json);
   };
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "braid/base/least_squares.h"
 #include "braid/base/parallel.h"
 
 namespace braid {
@@ -29,12 +30,8 @@ constexpr std::size_t kHost = 4;
 static_assert(kFitted[kHost].field == &Achieved::host_operator_s);
 /// A host that shows in every run of small kernels.
 constexpr double kSlowHost = 100e-6;
-/// A step that leaves more of the cost is the last.
-constexpr double kConverged = 1 - 1e-3;
-/// Step of slopes, as a logarithm.
+/// Of the slope that tells what runs say of the host, as a logarithm.
 constexpr double kDifference = 0.03;
-using Vector = std::array<double, kCount>;
-using Matrix = std::array<Vector, kCount>;
 
 /// Weight of what the catalogue says against one dataset.
 constexpr double kPriorWeight = 0.002;
@@ -60,25 +57,16 @@ Achieved bounded(Achieved fitted) {
   return fitted;
 }
 
-/// Solves a · x = b, a symmetric and positive definite, by Cholesky's method.
-Vector solve(Matrix a, Vector b) {
-  for (std::size_t j = 0; j < kCount; ++j) {
-    for (std::size_t k = 0; k < j; ++k) a[j][j] -= a[j][k] * a[j][k];
-    a[j][j] = std::sqrt(std::max(a[j][j], 1e-300));
-    for (std::size_t i = j + 1; i < kCount; ++i) {
-      for (std::size_t k = 0; k < j; ++k) a[i][j] -= a[i][k] * a[j][k];
-      a[i][j] /= a[j][j];
-    }
-  }
-  for (std::size_t i = 0; i < kCount; ++i) {
-    for (std::size_t k = 0; k < i; ++k) b[i] -= a[i][k] * b[k];
-    b[i] /= a[i][i];
-  }
-  for (std::size_t i = kCount; i-- > 0;) {
-    for (std::size_t k = i + 1; k < kCount; ++k) b[i] -= a[k][i] * b[k];
-    b[i] /= a[i][i];
-  }
-  return b;
+std::vector<double> packed(const Achieved& figures) {
+  std::vector<double> result(kCount);
+  for (std::size_t i = 0; i < kCount; ++i) result[i] = of(figures, i);
+  return result;
+}
+
+Achieved unpacked(const std::vector<double>& figures) {
+  Achieved result;
+  for (std::size_t i = 0; i < kCount; ++i) of(result, i) = figures[i];
+  return result;
 }
 
 double square(double x) { return x * x; }
@@ -109,16 +97,6 @@ std::vector<double> Fit::residuals(const Achieved& figures) const {
   return result;
 }
 
-double Fit::cost(const Achieved& figures, const std::vector<double>& residuals) const {
-  double sum = 0;
-  for (std::size_t i = 0; i < residuals.size(); ++i) {
-    const double r = std::abs(residuals[i]);
-    sum += weights_[i] * (r <= kLargeResidual ? r * r : kLargeResidual * (2 * r - kLargeResidual));
-  }
-  for (std::size_t p = 0; p < kCount; ++p) sum += kPriorWeight * square(drawn(figures, p));
-  return sum;
-}
-
 double Fit::told_of_host(const Achieved& figures) const {
   if (figures.host_operator_s <= 0) return 0;
   Achieved moved = figures;
@@ -132,77 +110,23 @@ double Fit::told_of_host(const Achieved& figures) const {
 }
 
 Achieved Fit::best() const {
-  const Descent near = descend(prior_);
-  if (prior_.host_operator_s <= 0) return near.figures;
+  LeastSquares problem;
+  for (std::size_t i = 0; i < kCount; ++i) {
+    problem.figures.push_back(
+        {kFitted[i].least, kFitted[i].most, of(prior_, i), kFitted[i].spread});
+  }
+  problem.weights = weights_;
+  problem.prior_weight = kPriorWeight;
+  problem.loss = huber_loss(kLargeResidual);
+  problem.residuals = [this](const std::vector<double>& figures) {
+    return residuals(unpacked(figures));
+  };
+  const Descent near = descend(problem, packed(prior_), {});
+  if (prior_.host_operator_s <= 0) return unpacked(near.figures);
   Achieved start = prior_;
   start.host_operator_s = std::max(start.host_operator_s, kSlowHost);
-  const Descent far = descend(start);
-  return far.cost < near.cost ? far.figures : near.figures;
-}
-
-Fit::Descent Fit::descend(Achieved best) const {
-  constexpr int kMostSteps = 12;
-  std::vector<double> residual = residuals(best);
-  double best_cost = cost(best, residual);
-  double damping = 0.01;
-  for (int step = 0; step < kMostSteps; ++step) {
-    Slopes slopes(kCount);
-    for (std::size_t p = 0; p < kCount; ++p) {
-      Achieved moved = best;
-      const bool up = of(best, p) * std::exp(kDifference) <= kFitted[p].most;
-      of(moved, p) *= std::exp(up ? kDifference : -kDifference);
-      slopes[p] = residuals(moved);
-      for (std::size_t i = 0; i < residual.size(); ++i) {
-        slopes[p][i] = (slopes[p][i] - residual[i]) / (up ? kDifference : -kDifference);
-      }
-    }
-    const double before = best_cost;
-    for (int attempt = 0; attempt < 4; ++attempt) {
-      const Achieved moved = bounded(stepped(best, residual, slopes, damping));
-      std::vector<double> moved_residual = residuals(moved);
-      const double moved_cost = cost(moved, moved_residual);
-      if (moved_cost < best_cost) {
-        best = moved;
-        best_cost = moved_cost;
-        residual = std::move(moved_residual);
-        damping = std::max(1e-4, damping / 3);
-        break;
-      }
-      damping *= 6;
-    }
-    if (best_cost > before * kConverged) break;
-  }
-  return {best, best_cost};
-}
-
-double Fit::drawn(const Achieved& figures, std::size_t p) const {
-  if (of(prior_, p) <= 0) return 0;
-  return std::log(of(figures, p) / of(prior_, p)) / kFitted[p].spread;
-}
-
-Achieved Fit::stepped(const Achieved& from, const std::vector<double>& residual,
-                      const Slopes& slopes, double damping) const {
-  Matrix a{};
-  Vector b{};
-  for (std::size_t i = 0; i < residual.size(); ++i) {
-    const double size = std::abs(residual[i]);
-    const double weight = weights_[i] * (size <= kLargeResidual ? 1 : kLargeResidual / size);
-    for (std::size_t p = 0; p < kCount; ++p) {
-      b[p] -= weight * slopes[p][i] * residual[i];
-      for (std::size_t q = 0; q < kCount; ++q) a[p][q] += weight * slopes[p][i] * slopes[q][i];
-    }
-  }
-  for (std::size_t p = 0; p < kCount; ++p) {
-    b[p] -= kPriorWeight * drawn(from, p) / kFitted[p].spread;
-    a[p][p] += kPriorWeight / square(kFitted[p].spread);
-    a[p][p] *= 1 + damping;
-  }
-  const Vector step = solve(a, b);
-  Achieved moved = from;
-  for (std::size_t p = 0; p < kCount; ++p) {
-    of(moved, p) *= std::exp(std::clamp(step[p], -0.5, 0.5));
-  }
-  return moved;
+  const Descent far = descend(problem, packed(start), {});
+  return unpacked(far.cost < near.cost ? far.figures : near.figures);
 }
 
 double mean_error(const std::vector<double>& residuals) {

@@ -15,10 +15,10 @@ struct FitRuns {
   std::vector<std::string> datasets;
 };
 
-/// Least squares on logarithms of predicted / measured by Levenberg and Marquardt's method, large
-/// residuals counted by their size alone (Huber 1964), every dataset weighing the same however many
-/// rows it has. Each figure is bounded and drawn weakly to a prior, so that runs which say nothing
-/// of it leave it alone.
+/// Least squares (base/least_squares.h) on logarithms of predicted / measured, large residuals
+/// counted by their size alone (Huber 1964), every dataset weighing the same however many rows it
+/// has. Each figure is bounded and drawn weakly to a prior, so that runs which say nothing of it
+/// leave it alone.
 class Fit {
  public:
   /// `runs`: at least one, which must outlive this. `prior`: what to begin at and be drawn to in
@@ -36,18 +36,6 @@ class Fit {
   double told_of_host(const Achieved& figures) const;
 
  private:
-  using Slopes = std::vector<std::vector<double>>;  ///< By figure and run.
-  struct Descent {
-    Achieved figures;
-    double cost = 0;
-  };
-
-  Descent descend(Achieved from) const;
-  double drawn(const Achieved& figures, std::size_t p) const;
-  double cost(const Achieved& figures, const std::vector<double>& residuals) const;
-  Achieved stepped(const Achieved& from, const std::vector<double>& residual, const Slopes& slopes,
-                   double damping) const;
-
   const std::vector<const PreparedRun*>& runs_;
   std::vector<double> weights_;
   Achieved prior_;
