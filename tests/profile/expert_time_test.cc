@@ -24,8 +24,8 @@ Chip plain_chip() {
   return chip;
 }
 
-ExpertShape gated() {
-  ExpertShape shape;
+ExpertWork gated() {
+  ExpertWork shape;
   shape.experts = 4;
   shape.tokens = 64;
   shape.visits = 128;
@@ -46,7 +46,7 @@ TEST(ExpertTime, OfProductsAloneIsTheirArithmetic) {
 }
 
 TEST(ExpertTime, OfTrafficAloneIsWhatEachKernelReadsAndWrites) {
-  const ExpertShape shape = gated();
+  const ExpertWork shape = gated();
   const OperatorTimes times = expert_times(shape, 1e30, plain_chip());
   const double outer = 2 * 128 * 64, inner = 2 * 128 * 32, held = 2 * 64 * 64;
   const double weights = 4 * 64 * 32;
@@ -60,7 +60,7 @@ TEST(ExpertTime, OfTrafficAloneIsWhatEachKernelReadsAndWrites) {
 }
 
 TEST(ExpertTime, NarrowProductsConvertTheirOperands) {
-  ExpertShape shape = gated();
+  ExpertWork shape = gated();
   const OperatorTimes wide = expert_times(shape, 1e30, plain_chip());
   shape.is_narrow = true;
   const OperatorTimes narrow = expert_times(shape, 1e30, plain_chip());
@@ -74,7 +74,7 @@ TEST(ExpertTime, NarrowProductsConvertTheirOperands) {
 TEST(ExpertTime, BiasesAndClampsAreTrafficOfTheirOwn) {
   const double outputs = 128 * 64, inner = 128 * 32;
   const auto added_s = [](bool biased, bool clamped) {
-    ExpertShape shape = gated();
+    ExpertWork shape = gated();
     const OperatorTimes plain = expert_times(shape, 1e30, plain_chip());
     shape.biased = biased;
     shape.clamped = clamped;
@@ -98,7 +98,7 @@ TEST(ExpertTime, BiasesAndClampsAreTrafficOfTheirOwn) {
 }
 
 TEST(ExpertTime, RowsThatLieBySenderAreSortedAndBack) {
-  ExpertShape shape = gated();
+  ExpertWork shape = gated();
   const OperatorTimes plain = expert_times(shape, 1e30, plain_chip());
   shape.sorted = true;
   const OperatorTimes sorted = expert_times(shape, 1e30, plain_chip());
@@ -131,7 +131,7 @@ TEST(ExpertTime, RowsOfOneSenderOrExpertNeedNoSorting) {
 }
 
 TEST(ExpertTime, ReadsNoMoreExpertsThanAreVisited) {
-  ExpertShape shape = gated();
+  ExpertWork shape = gated();
   shape.tokens = shape.visits = 2;
   const OperatorTimes few = expert_times(shape, 1e30, plain_chip());
   shape.experts = 2;
@@ -142,7 +142,7 @@ TEST(ExpertTime, ReadsNoMoreExpertsThanAreVisited) {
 TEST(ExpertTime, IsNeverLongerWithMoreBandwidthOrAHigherPeak) {
   for (const double visits : {1.0, 100.0, 4096.0}) {
     for (const bool is_narrow : {false, true}) {
-      ExpertShape shape = gated();
+      ExpertWork shape = gated();
       shape.visits = visits;
       shape.is_narrow = is_narrow;
       Chip chip = plain_chip();

@@ -171,7 +171,7 @@ GraphTranslator::Written GraphTranslator::result(const Elementwise& kind) {
 
 GraphTranslator::Written GraphTranslator::one_operand(const Elementwise& kind) {
   using Keeps = Elementwise::Keeps;
-  const Written x = operand(0);
+  Written x = operand(0);
   if (element_count(x.shape) == 2 * element_count(output().dims)) return gated();
   // A dropout multiplies by a mask and a scale, and does nothing at inference.
   if (kind.keeps == Keeps::mask && kind.flops_per_element == 2) return x;

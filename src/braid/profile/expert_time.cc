@@ -4,7 +4,7 @@
 
 namespace braid {
 
-OperatorTimes expert_times(const ExpertShape& shape, double peak, const Chip& chip) {
+OperatorTimes expert_times(const ExpertWork& shape, double peak, const Chip& chip) {
   const double launch_s = chip.efficiency.kernel_launch_s;
   const double rows = shape.visits / shape.experts;
   const double up = shape.matrices - 1;

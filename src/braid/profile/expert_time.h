@@ -8,7 +8,7 @@
 namespace braid {
 
 /// What one device does of an MoE layer's routed experts for one micro-batch.
-struct ExpertShape {
+struct ExpertWork {
   double experts = 1;   ///< On this device.
   double tokens = 1;    ///< That the device holds before they are dispatched.
   double visits = 1;    ///< Rows that its experts compute, of all tokens that come to them.
@@ -49,7 +49,7 @@ struct ExpertShape {
 ///
 /// Narrow GEMMs' operands are converted first, read once and written in two layouts of half the
 /// width. Cost: constant.
-OperatorTimes expert_times(const ExpertShape& shape, double peak, const Chip& chip);
+OperatorTimes expert_times(const ExpertWork& shape, double peak, const Chip& chip);
 
 /// Operators that the host issues for a pass over `experts` experts: each one's two GEMMs, and
 /// for narrow ones the conversion of its rows, are calls of their own (Transformer Engine's
@@ -59,7 +59,7 @@ OperatorTimes expert_times(const ExpertShape& shape, double peak, const Chip& ch
 double experts_issued(double experts, bool is_narrow, bool travel, bool biased = false,
                       bool clamped = false, bool sorted = false);
 
-/// Whether a device's rows of `op` lie by sender, ExpertShape::sorted: those that are padded keep
+/// Whether a device's rows of `op` lie by sender, ExpertWork::sorted: those that are padded keep
 /// the places that they were sent to (drop_and_pad of MoEAlltoAllTokenDispatcher in
 /// megatron/core/transformer/moe/token_dispatcher.py), which is in order for a single sender or
 /// expert.

@@ -236,8 +236,8 @@ std::optional<MatMulShape> OperatorEstimate::gemm_shape(const Operator& op,
 }
 
 /// A device's experts get as many tokens as it holds itself, each top_k times: balanced routing.
-ExpertShape OperatorEstimate::expert_shape(const MoeExperts& op, const Shard& shard) const {
-  ExpertShape shape;
+ExpertWork OperatorEstimate::expert_shape(const MoeExperts& op, const Shard& shard) const {
+  ExpertWork shape;
   shape.experts = static_cast<double>(op.experts) / how_.ep;
   // Tensor-parallel ranks each send their part of the sequence to whole experts, or all compute
   // their part of every expert's network.

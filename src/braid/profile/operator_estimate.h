@@ -29,7 +29,7 @@ class OperatorEstimate {
   OperatorTimes plain_attention_times(const Attention& op, const OpWork& forward,
                                       const OpWork& input_gradient, const Shard& shard) const;
   std::optional<MatMulShape> gemm_shape(const Operator& op, const Shard& shard) const;
-  ExpertShape expert_shape(const MoeExperts& op, const Shard& shard) const;
+  ExpertWork expert_shape(const MoeExperts& op, const Shard& shard) const;
   OperatorTimes recurrent_times(const Recurrent& cell, const Operator& op, bool input_gradient,
                                 const Shard& shard) const;
 
