@@ -21,12 +21,6 @@ bool begins_with_one_of(const std::string& text, const Words& words) {
                      [&](const std::string& word) { return text.starts_with(word); });
 }
 
-Words words_of(const Value& value) {
-  Words words;
-  for (const Value& word : value.elements()) words.push_back(lowered(word.as_string()));
-  return words;
-}
-
 /// 2201 of "2022-01" or "22.01".
 int month_of(const Value& value) {
   std::string digits;
@@ -39,6 +33,12 @@ int month_of(const Value& value) {
 }
 
 }  // namespace
+
+std::vector<std::string> words_of(const Value& value) {
+  Words words;
+  for (const Value& word : value.elements()) words.push_back(lowered(word.as_string()));
+  return words;
+}
 
 TrainerCondition read_condition(const Value& value) {
   value.expect_only({"framework", "hardware", "hardware_other_than", "precision", "model",

@@ -52,6 +52,9 @@ struct TrainerCondition {
   bool holds(const TrainerSubject& subject) const;
 };
 
+/// The words of a list, in lower case. Throws Error naming what is no list of words.
+std::vector<std::string> words_of(const Value& value);
+
 /// Reads the keys of a condition. Throws Error naming the key.
 TrainerCondition read_condition(const Value& value);
 

@@ -268,6 +268,43 @@ TEST(EasiestPlan, LimitsPartsOfTheSpace) {
   EXPECT_TRUE(all.can == space.can && all.allow_offload && all.micro_batch.is_any());
 }
 
+// From where the search of all stopped it goes on to what a search of the part alone finds.
+TEST(EasiestPlan, FindsTheFastestWithoutOffloadAsASearchOfItsOwn) {
+  std::mt19937_64 random(29);
+  const Budget endless;
+  const Progress none;
+  int offloads = 0;
+  for (int trial = 0; trial < 300; ++trial) {
+    EasyCase c;
+    fill(c, random, trial);
+    if (!c.system.groups.front().chip.host) continue;
+    SearchGround ground(c.job, c.system);
+    ground.keeps_bounds = ground.keeps_aside = true;
+    UniformSearch search(ground, c.space, endless, none);
+    search.find();
+    ground.keeps_bounds = false;
+    if (search.best().found().empty()) continue;
+    const bool offloaded = ease_of(ground.chain, search.best().found().front()).offload;
+    offloads += offloaded ? 1 : 0;
+    search.go_on_without_offload();
+    SpaceOptions part = c.space;
+    part.allow_offload = false;
+    part.top = 1;
+    SearchGround own_ground(c.job, c.system);
+    UniformSearch own(own_ground, part, endless, none);
+    own.find();
+    const std::vector<FoundPlan>& found = search.best().found();
+    ASSERT_EQ(found.size(), own.best().found().size()) << trial;
+    EXPECT_EQ(is_proven(search.bound_s(), search.best().best_s()),
+              is_proven(own.bound_s(), own.best().best_s()))
+        << trial;
+    if (found.empty()) continue;
+    EXPECT_EQ(found.front().time_s, own.best().found().front().time_s) << trial;
+    EXPECT_EQ(found.front().configuration, own.best().found().front().configuration) << trial;
+  }
+  EXPECT_GT(offloads, 10);
+}
+
 // A search that stops for its budget says nothing of what it did not see.
 TEST(EasiestPlan, KeepsToTheBudget) {
   std::mt19937_64 random(13);

@@ -294,16 +294,23 @@ void UniformSearch::go_on_without_offload() {
   for (const OpenNode& node : open.all()) {
     if (!offloads(node.range.configuration)) aside_.push_back(node);
   }
+  // Nothing goes to host memory any more.
+  const auto hold_more = [&](const Configuration& c, std::int64_t replicas) {
+    Configuration family;
+    std::tie(family.tp, family.cp, family.ep) = std::tie(c.tp, c.cp, c.ep);
+    family.recompute = space.recompute.value_or(Recompute::none);
+    const FamilyBounds& bounds = ground_.family_bounds.at(family);
+    return bounds.device_bytes(replicas, limits_.layers) > usable_bytes(chip_) * kAboveTolerance;
+  };
   const std::vector<OpenNode> aside = std::exchange(aside_, {});
   for (const OpenNode& node : aside) {
-    if (node.kind == OpenNode::Kind::family) {
-      // Nothing goes to host memory any more.
-      FamilyBounds& bounds = families_[node.family];
-      bounds = ground_.family_bounds.at(node.range.configuration);
-      const double bytes = bounds.device_bytes(node.replicas, limits_.layers);
-      if (!space.all_devices && bytes > usable_bytes(chip_) * kAboveTolerance) continue;
-    }
-    if (node.bound_s < best_.cutoff_s()) open_.push(node);
+    if (node.bound_s >= best_.cutoff_s()) continue;
+    const Configuration& c = node.range.configuration;
+    const bool is_family = node.kind == OpenNode::Kind::family;
+    if (is_family) families_[node.family] = ground_.family_bounds.at(c);
+    const std::int64_t replicas = is_family ? node.replicas : std::int64_t{1} * c.pp * c.dp;
+    if (!space.all_devices && hold_more(c, replicas)) continue;
+    open_.push(node);
   }
   look_through(space);
 }

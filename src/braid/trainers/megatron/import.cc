@@ -10,6 +10,7 @@
 
 #include "braid/base/error.h"
 #include "braid/base/text.h"
+#include "braid/trainers/exchange/export.h"
 #include "braid/trainers/exchange/given_arguments.h"
 #include "braid/trainers/exchange/shell_script.h"
 #include "braid/trainers/megatron/ignored_arguments.h"
