@@ -24,7 +24,7 @@ PrefillFigures prefill_figures() {
   f.cache = 0.5;
   f.clock_loss = 1e-9;
   f.overlap = 12;
-  f.wide = 1;
+  f.slow = 1;
   f.append = 1e18;
   f.floor = 5e-6;
   return f;

@@ -159,7 +159,9 @@ int show_times(const Chip& chip, const std::string& operation, const KernelEntri
     fmt::print("{}", to_text(Json{{"chip", chip.name}, {"operation", operation}, {"times", rows}}));
     return kFound;
   }
-  fmt::print("{} on {}, without the host's launch\n\n{}", operation, chip.name, text_table(table));
+  // Of collectives alone, the host's part was measured with them.
+  const char* launch = operation == "collectives" ? "" : ", without the host's launch";
+  fmt::print("{} on {}{}\n\n{}", operation, chip.name, launch, text_table(table));
   return kFound;
 }
 

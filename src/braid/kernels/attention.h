@@ -44,13 +44,16 @@ std::optional<AttentionSetting> attention_setting(const Chip& chip, std::string_
 /// and a key that it sees:
 ///
 ///     waves   = batch · heads / shared · ⌈tokens · shared / rows⌉ / SMs
-///     keys    = pairs / tokens + rows / shared / 2            a block's mean, as far as there are
-///     any compute = 2 rows · key tile · (key_dim + value_dim) SMs / (peak · chip's peak) work    =
-///     (compute⁴ + (rows · key tile · pair)⁴)^¼ · [value_dim > 128] wide all     = turns(waves)
-///     ((keys / key tile + ½) work + block (0.2 + 0.8 rows / 256)) longest = ⌈longest / key tile⌉
-///     max(work, step) + epilogue tiles   = (all² + longest²)^½ (1 + clock_loss u³) memory  = bytes
-///     of q, output and cache · missed(bytes) / (memory · bandwidth) time    = (tiles^overlap +
-///     memory^overlap)^(1 / overlap) + new keys and values / append + floor
+///     keys    = pairs / tokens + rows / shared / 2      at most tokens; a block's mean
+///     compute = 2 rows · key tile (key_dim + value_dim) SMs / (peak · chip's peak)
+///     exp     = rows · key tile · pair
+///     work    = (compute⁴ + exp⁴)^¼ · [a slow width] slow
+///     all     = turns(waves) ((keys / key tile + ½) work + block (0.2 + 0.8 rows / 256))
+///     one     = ⌈longest / key tile⌉ max(work, step) + epilogue
+///     tiles   = (all² + one²)^½ (1 + clock_loss u³)
+///     memory  = V missed(V) / (memory · bandwidth)      V: bytes of q, output and cache
+///     append  = new keys and values, read and written / append
+///     time    = (tiles^overlap + memory^overlap)^(1 / overlap) + append + floor
 ///
 /// turns, missed and u as in gemm.h. The time is the least over rows and sharing.
 struct PrefillFigures {
@@ -65,13 +68,14 @@ struct PrefillFigures {
   double cache = 0;        ///< Of L2, what keeps data until they are read again.
   double clock_loss = 0;   ///< By how much tiles take longer where tensor cores are always busy.
   double overlap = 0;      ///< 1: computing and memory one after the other; large: the longer.
-  double wide = 0;    ///< By how much tiles of heads wider than 128 take longer than their work.
-  double append = 0;  ///< Bytes/s, keys and values into the cache.
-  double floor = 0;   ///< Seconds.
+  double slow = 0;         ///< By how much tiles of heads of a slow width take longer.
+  double append = 0;       ///< Bytes/s, keys and values into the cache.
+  double floor = 0;        ///< Seconds.
   /// Blocks of all heads that share keys: 0 never, 1 may be, 2 of one new token, 3 of several.
   int shares_keys = 0;
   int whole_window = 0;  ///< 1: what is outside a window is computed too.
   int key_tile = 0;      ///< 128, 64 or 32 keys.
+  int slow_width = 0;    ///< Slow are: 0 more than 128, 1 what is no power of two.
 };
 
 struct PrefillForm {
@@ -90,7 +94,7 @@ struct PrefillForm {
       FigureField<Figures>{"cache", "", &Figures::cache, 0.7, 0.1, 1.1},
       FigureField<Figures>{"clock_loss", "", &Figures::clock_loss, 0.2, 0.01, 2},
       FigureField<Figures>{"overlap", "", &Figures::overlap, 2, 1, 12},
-      FigureField<Figures>{"wide", "", &Figures::wide, 1, 0.3, 30},
+      FigureField<Figures>{"slow", "", &Figures::slow, 1, 0.3, 30},
       FigureField<Figures>{"append", "B/s", &Figures::append, 3e12, 1e10, 1e14},
       FigureField<Figures>{"floor", "s", &Figures::floor, 8e-6, 1e-7, 1e-3},
   };
@@ -98,6 +102,7 @@ struct PrefillForm {
       OptionField<Figures>{"shares_keys", &Figures::shares_keys, 4},
       OptionField<Figures>{"whole_window", &Figures::whole_window},
       OptionField<Figures>{"key_tile", &Figures::key_tile, 3},
+      OptionField<Figures>{"slow_width", &Figures::slow_width},
   };
   static std::optional<Setting> setting(const Chip& chip, std::string_view format) {
     return attention_setting(chip, format);
@@ -122,9 +127,9 @@ struct PrefillForm {
 ///     blocks  = ((turns(waves) (part · work + block))² + (part · max(work, step) + epilogue)²)^½
 ///     memory  = bytes of cache, q and output · missed(bytes) / (memory · bandwidth)
 ///     time    = (blocks^overlap + memory^overlap)^(1 / overlap)
-///                + [split > 1] (reduce + 8 split · batch · heads · value_dim / (l2_gain · memory ·
-///                bandwidth))
-///                + batch · sequence + floor
+///               + [split > 1] (reduce + partial / (l2_gain · memory · bandwidth))
+///               + batch · sequence + floor
+///     partial = 8 split · batch · heads · value_dim
 ///
 /// with head_block and head_step in place of block and step where a block is of one head. The time
 /// is the least over rows and 1, 2, 4 … 256 parts of at least 64 keys.
@@ -174,8 +179,8 @@ struct DecodeForm {
       FigureField<Figures>{"floor", "s", &Figures::floor, 6e-6, 1e-7, 1e-3},
   };
   static constexpr std::array kOptions = {
-      OptionField<Figures>{"shares_keys", &Figures::shares_keys, 4},
       OptionField<Figures>{"apart", &Figures::apart, 7},
+      OptionField<Figures>{"shares_keys", &Figures::shares_keys, 4},
       OptionField<Figures>{"whole_keys", &Figures::whole_keys},
   };
   static std::optional<Setting> setting(const Chip& chip, std::string_view format) {

@@ -20,8 +20,8 @@ struct CollectiveShape {
 /// What the time of a collective rests on. Libraries have three protocols, from the one that starts
 /// soonest to the one that moves most; the time is the least of
 ///
-///     floor + hop · steps + delay · turns + passes (n - 1) / n · bytes · (n / 2)^(fan - 1) /
-///     (share · bandwidth)
+///     floor + hop · steps + delay + volume · (n / 2)^(fan - 1) / (share · bandwidth)
+///     volume = passes (n - 1) / n · bytes
 ///
 /// with no delay and share first_share, second_delay and second_share, third_delay and 1. `passes`
 /// is 2 of an all-reduce, else 1.
@@ -33,7 +33,7 @@ struct CollectiveFigures {
   double third_delay = 0;                    ///< Seconds.
   double first_share = 0, second_share = 0;  ///< Of the bandwidth.
   double fan = 0;  ///< 1: more devices have no less each; 2: half for twice as many.
-  /// Steps: 0 n - 1, 1 log₂ n, 2 n - 1, each with the protocol's delay (otherwise one turn).
+  /// Steps: 0 n - 1, 1 log₂ n, 2 n - 1, each with a delay.
   int steps = 0;
   int whole_first = 0;  ///< 1: in the first protocol every device sends all it has to all others.
 };

@@ -43,12 +43,14 @@ ExpertLoad expert_load(const ExpertShape& shape);
 /// Of each GEMM of n by k, tiles of `tm × 128` or `tm × 64` of all active experts, one after the
 /// other on the SMs; compute, loads, turns and missed as in gemm.h:
 ///
-///     all    = turns (k, up to a multiple of 64 or 16, · (compute⁴ + loads⁴)^¼ + block (0.2 + 0.8
-///     tm tn / 16384)) one    = k · max(work, step) + epilogue memory = (active n k b_w
-///     missed(weights) + rows (k b_x + 2 n)) / (memory · bandwidth) gemm   = ((all² +
-///     one²)^(overlap / 2) + memory^overlap)^(1 / overlap) time   = (gemm₁ + gemm₂) (1 + clock_loss
-///     u³) + 4 rows (hidden + intermediate / tp) / move
-///              + tokens · token + floor
+///     work   = (compute⁴ + loads⁴)^¼
+///     all    = turns (k · work + block (0.2 + 0.8 tm tn / 16384))
+///     one    = k · max(work, step) + epilogue      k up to a multiple of 64 or 16
+///     tiles  = (all² + one²)^½
+///     bytes  = active n k b_w missed(weights) + rows (k b_x + 2 n)
+///     gemm   = (tiles^overlap + (bytes / (memory · bandwidth))^overlap)^(1 / overlap)
+///     moved  = 4 rows (hidden + intermediate / tp) / move
+///     time   = (gemm₁ + gemm₂) (1 + clock_loss u³) + moved + tokens · token + floor
 ///
 /// The time is the least over tiles.
 struct ExpertFigures {

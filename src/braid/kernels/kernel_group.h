@@ -45,6 +45,7 @@ class FormGroup : public KernelGroup {
 
   std::vector<FreeFigure> figures() const override {
     std::vector<FreeFigure> result;
+    result.reserve(Form::kFields.size());
     for (const auto& field : Form::kFields) {
       const double start = Form::applies(field.name, setting) ? field.start : 0;
       result.push_back({field.least, field.most, start, 1});
@@ -53,11 +54,13 @@ class FormGroup : public KernelGroup {
   }
   std::vector<bool> of_chip() const override {
     std::vector<bool> result;
+    result.reserve(Form::kFields.size());
     for (const auto& field : Form::kFields) result.push_back(field.of_chip);
     return result;
   }
   std::vector<int> options() const override {
     std::vector<int> result;
+    result.reserve(Form::kOptions.size());
     for (const auto& option : Form::kOptions) result.push_back(option.ways);
     return result;
   }

@@ -21,6 +21,11 @@ bool may_share(const PrefillFigures& f, const AttentionShape& s) {
   return f.shares_keys == 1 || (f.shares_keys == 2) == (s.tokens == 1);
 }
 
+bool is_slow(const PrefillFigures& f, double width) {
+  if (f.slow_width == 0) return width > kUsualWidth;
+  return std::exp2(std::round(std::log2(width))) != width;
+}
+
 /// Seconds that all blocks take, and those in which tensor cores are busy.
 struct PrefillBlocks {
   double time_s = 0, busy_s = 0, ends_s = 0;
@@ -38,7 +43,7 @@ PrefillBlocks prefill_blocks(const PrefillFigures& f, const AttentionSetting& on
   const double compute = 2 * rows * tile * (s.key_dim + s.value_dim) * on.machine.sms /
                          (f.peak * on.machine.flops_per_s);
   const double work =
-      side_by_side(compute, rows * tile * f.pair) * (s.value_dim > kUsualWidth ? f.wide : 1);
+      side_by_side(compute, rows * tile * f.pair) * (is_slow(f, s.value_dim) ? f.slow : 1);
   const double turns = rounds(waves, f.whole_waves);
   const double ends = turns * f.block * (0.2 + 0.8 * rows / kMostRows);
   const double all = turns * std::max(keys / tile + 0.5, 1.0) * work + ends;
