@@ -40,6 +40,10 @@ TEST(Kernels, AreFittedToTables) {
   EXPECT_EQ(group["chip"].as_string(), "h100-sxm");
   EXPECT_EQ(group["fitted"].as_int() + group["held_out"].as_int(), 36);
   EXPECT_LT(group["fitted_error"].as_double(), 0.1);
+  const Ran held = run_braid({"validate", "--kernels", tables.path()});
+  EXPECT_EQ(held.status, 0) << held.err;
+  EXPECT_NE(held.out.find("h100-sxm"), std::string::npos) << held.out;
+  EXPECT_EQ(run_braid({"validate"}).status, 2);
   const std::string text = read_file(figures / "h100-sxm.yaml");
   EXPECT_NE(text.find("source: \"made up\""), std::string::npos) << text;
 }

@@ -116,14 +116,14 @@ std::vector<double> parse_sizes(std::string_view text, std::string_view operatio
               fmt::format("write {}={}, each at least 1", operation, sizes.names));
 }
 
-std::string in_percent(double share) { return fmt::format("{:.1f}%", 100 * share); }
+std::string error_text(double share) { return fmt::format("{:.1f}%", 100 * share); }
 
 template <class Form>
 void show_figures(const KernelEntries<Form>& entries) {
   for (const KernelEntry<Form>& entry : entries) {
     fmt::print("\n{} {}: {} shapes fitted, off by {}; {} held out, off by {}\n", entry.backend,
-               entry.format, entry.fitted, in_percent(entry.fitted_error), entry.held_out,
-               in_percent(entry.held_out_error));
+               entry.format, entry.fitted, error_text(entry.fitted_error), entry.held_out,
+               error_text(entry.held_out_error));
     for (const auto& option : Form::kOptions) {
       fmt::print("  {:<22} {}\n", option.name, entry.figures.*option.field);
     }
@@ -149,7 +149,7 @@ int show_times(const Chip& chip, const std::string& operation, const KernelEntri
     const double time_s =
         Form::time(entry.figures, *Form::setting(chip, entry.format), shape).time_s;
     table.push_back(
-        {entry.backend, entry.format, format_seconds(time_s), in_percent(entry.held_out_error)});
+        {entry.backend, entry.format, format_seconds(time_s), error_text(entry.held_out_error)});
     rows.push_back({{"backend", entry.backend},
                     {"format", entry.format},
                     {"time_s", time_s},
@@ -178,8 +178,8 @@ void print_measured_kernels(const Chip& chip) {
             entries.begin(), entries.end(),
             [](const auto& a, const auto& b) { return a.held_out_error < b.held_out_error; });
         fmt::print("  {:<22} {} of backend and format, times off by {} to {} on average\n",
-                   operation, entries.size(), in_percent(least->held_out_error),
-                   in_percent(most->held_out_error));
+                   operation, entries.size(), error_text(least->held_out_error),
+                   error_text(most->held_out_error));
       },
       kernels->operations);
   fmt::print("  {:<22} {}\n", "source", kernels->source);

@@ -7,6 +7,8 @@
 
 #include "braid/base/error.h"
 #include "braid/base/file.h"
+#include "braid/cli/text_option.h"
+#include "braid/cli/validate_kernels.h"
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
 #include "braid/report/table.h"
@@ -20,7 +22,7 @@ namespace braid {
 namespace {
 
 struct ValidateOptions {
-  std::string runs, html, calibration, record, against;
+  std::string runs, html, calibration, record, against, kernels;
   std::vector<std::string> by = {"dataset"};
   bool json = false;
 };
@@ -80,6 +82,13 @@ int check(const ValidateOptions& options, const std::vector<MeasuredRun>& runs,
 }
 
 int run(const ValidateOptions& options) {
+  if (options.kernels.empty() == options.runs.empty()) {
+    throw Error(options.runs.empty()
+                    ? "nothing to validate"
+                    : "runs and tables of kernels are validated one after the other",
+                "give RUNS or --kernels and a folder");
+  }
+  if (!options.kernels.empty()) return validate_kernels(options.kernels, options.json);
   const MeasuredRuns input = read_measured_runs(options.runs);
   for (const std::string& column : input.ignored_columns) {
     fmt::print(stderr, "braid: warning: {}: column '{}' is not known and is ignored\n",
@@ -133,7 +142,9 @@ Run add_validate(CLI::App& app) {
       "Example:\n  braid validate runs.csv --by dataset,hardware\n\nThe file's columns: "
       "docs/file-formats.md, \"Measured runs\". Exit status 1 when a prediction\nis below the "
       "physical bound.");
-  verb.add_option("RUNS", options->runs, "CSV of measured runs").required();
+  verb.add_option("RUNS", options->runs, "CSV of measured runs");
+  add_text(verb, "--kernels", options->kernels,
+           "Hold the catalogue's kernels against the tables of this folder instead");
   verb.add_option("--by", options->by, "Columns to group by, separated by commas")
       .delimiter(',')
       .show_default();

@@ -95,7 +95,7 @@ ExpertLoad expert_load(const ExpertShape& s) {
   for (std::size_t i = 0; i < here; ++i) {
     const std::size_t expert = std::min(i * static_cast<std::size_t>(s.ep), experts - 1);
     const double own = std::min(shares[expert] / all * rows, s.tokens);
-    const double active = s.skew > 0 ? 1 - std::exp(-own) : std::min(1.0, own);
+    const double active = s.skew > 0 ? -std::expm1(-own) : std::min(1.0, own);
     load.rows += own;
     load.active += active;
     for (std::size_t t = 0; t < kExpertTileRows.size(); ++t) {
