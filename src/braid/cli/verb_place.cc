@@ -63,6 +63,7 @@ std::vector<FoundBackend> chosen_backends(const std::vector<std::string>& names,
                                           std::int64_t threads) {
   std::vector<FoundBackend> found = find_backends({.threads = static_cast<int>(threads)});
   std::vector<std::string_view> known;
+  known.reserve(found.size());
   for (const FoundBackend& each : found) known.push_back(each.name);
   for (const std::string& name : names) {
     if (std::find(known.begin(), known.end(), name) == known.end()) {
