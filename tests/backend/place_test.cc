@@ -51,19 +51,14 @@ Program small_network() {
 
 constexpr MeasureOptions quick{.warm_up_runs = 1, .samples = 3, .sample_s = 0};
 
-double greatest(const DenseTensor& tensor) {
-  double most = 0;
-  for (const double each : numbers_of<double>(tensor)) most = std::max(most, std::abs(each));
-  return most;
-}
-
 void expect_same_answer(const Program& program, PlacedProgram& placed) {
   for (const std::uint64_t seed : {1, 2}) {
     const std::vector<DenseTensor> inputs = random_inputs(program, seed);
     const std::vector<DenseTensor> expected = run(program, inputs);
     const std::vector<DenseTensor> outputs = placed.run(inputs);
     ASSERT_EQ(outputs.size(), expected.size());
-    EXPECT_EQ(tensor_difference(outputs[0], expected[0], {1e-4, 1e-5 * greatest(expected[0])}), "");
+    EXPECT_EQ(tensor_difference(outputs[0], expected[0], {1e-4, 1e-5 * greatest_size(expected[0])}),
+              "");
   }
 }
 
@@ -257,11 +252,7 @@ TEST(Place, FilesGiveBackWhatWasPlaced) {
   file.placement = place_program(fixed, backends_under_test(), nullptr, {.measure = quick});
   file.measured = Measurement{0.1, 0.09, 1.0 / 3, 1e-9, 21, 2, 7};
   for (const PlacedGroup& group : file.placement.groups) {
-    std::vector<std::string> names;
-    for (const NodeId node : group.nodes) {
-      names.push_back(fixed.program.nodes[static_cast<std::size_t>(node)].name);
-    }
-    file.operators.push_back(names);
+    file.operators.push_back(operator_names(fixed, group));
     for (const FoundBackend& each : backends_under_test()) {
       if (each.name == group.backend) file.versions[each.name] = each.backend->version;
     }

@@ -118,11 +118,7 @@ PlacementFile file_of(const VerbPlaceOptions& options, const PlacementReport& re
   file.placement = way.placement;
   file.measured = way.measured;
   for (const PlacedGroup& group : way.placement.groups) {
-    std::vector<std::string> names;
-    for (const NodeId node : group.nodes) {
-      names.push_back(report.fixed.program.nodes[static_cast<std::size_t>(node)].name);
-    }
-    file.operators.push_back(std::move(names));
+    file.operators.push_back(operator_names(report.fixed, group));
     for (const FoundBackend& each : report.backends) {
       if (each.name == group.backend) file.versions[each.name] = each.backend->version;
     }
@@ -154,6 +150,7 @@ Json to_json(const PlacementReport& report) {
   json["kernels"] = mix.kernels;
   json["measured"] = mix.measured;
   json["known"] = mix.known;
+  json["refused"] = mix.refused;
   json["left_out"] = mix.wrong;
   json["chosen"] = report.chosen().name;
   json["ways"] = Json::array();
@@ -164,13 +161,9 @@ Json to_json(const PlacementReport& report) {
   }
   json["groups"] = Json::array();
   for (const PlacedGroup& group : report.chosen().placement.groups) {
-    Json names = Json::array();
-    for (const NodeId node : group.nodes) {
-      names.push_back(report.fixed.program.nodes[static_cast<std::size_t>(node)].name);
-    }
     json["groups"].push_back({{"backend", group.backend},
                               {"kernel", group.pattern},
-                              {"operators", std::move(names)},
+                              {"operators", operator_names(report.fixed, group)},
                               {"cost_s", group.cost_s}});
   }
   return json;

@@ -1,5 +1,6 @@
 #include "braid/program/tensor_difference.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -8,6 +9,12 @@
 #include "braid/program/numbers.h"
 
 namespace braid {
+
+double greatest_size(const DenseTensor& tensor) {
+  double most = 0;
+  for (const double each : numbers_of<double>(tensor)) most = std::max(most, std::abs(each));
+  return most;
+}
 
 std::string tensor_difference(const DenseTensor& actual, const DenseTensor& expected,
                               const Tolerance& tolerance) {

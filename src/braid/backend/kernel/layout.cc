@@ -3,49 +3,21 @@
 #include <algorithm>
 #include <cassert>
 
-#include "braid/base/index.h"
-
 namespace braid {
 namespace {
 
-/// Where an element is: positions · at_position + (channel / block) · at_group + channel % block.
-struct Strides {
-  std::int64_t block = 1, at_group = 0, at_position = 0;
-};
-
-Strides strides_of(ImageLayout layout, std::int64_t channels, std::int64_t positions) {
+/// How many channels lie next to each other: every layout has samples, groups of so many channels,
+/// positions, channels of the group.
+std::int64_t neighbours(ImageLayout layout, std::int64_t channels) {
   switch (layout) {
     case ImageLayout::plain:
-      return {1, positions, 1};
+      return 1;
     case ImageLayout::channels_last:
-      return {channels, 0, channels};
+      return channels;
     case ImageLayout::blocked:
       break;
   }
-  return {channel_block(), channel_block() * positions, channel_block()};
-}
-
-/// One sample. Both blocks divide the channels, and the lesser one the greater, so that the
-/// channels of a run of the lesser block are neighbours on both sides or a stride apart.
-void turn_sample(const float* from, const Strides& in, float* to, const Strides& out,
-                 std::int64_t channels, std::int64_t positions) {
-  // In tiles of positions, so that what is read and what is written stay in the cache.
-  constexpr std::int64_t tile = 64;
-  const std::int64_t run =
-      std::max(in.block, out.block) == 1 ? 1 : std::min<std::int64_t>(16, channels);
-  for (std::int64_t p0 = 0; p0 < positions; p0 += tile) {
-    const std::int64_t p1 = std::min(positions, p0 + tile);
-    for (std::int64_t c0 = 0; c0 < channels; c0 += run) {
-      const std::int64_t c1 = std::min(channels, c0 + run);
-      for (std::int64_t c = c0; c < c1; ++c) {
-        const float* source = from + c / in.block * in.at_group + c % in.block;
-        float* target = to + c / out.block * out.at_group + c % out.block;
-        for (std::int64_t p = p0; p < p1; ++p) {
-          target[p * out.at_position] = source[p * in.at_position];
-        }
-      }
-    }
-  }
+  return channel_block();
 }
 
 }  // namespace
@@ -82,12 +54,36 @@ void turn_layout(const DenseTensor& from, ImageLayout from_layout, DenseTensor& 
   }
   const std::int64_t channels = from.shape[1];
   const std::int64_t positions = from.shape[2] * from.shape[3];
-  const Strides in = strides_of(from_layout, channels, positions);
-  const Strides out = strides_of(to_layout, channels, positions);
-  for (std::int64_t sample = 0; sample < from.shape[0]; ++sample) {
-    const std::int64_t first = sample * channels * positions;
-    turn_sample(from.as<float>().data() + first, in, to.as<float>().data() + first, out, channels,
-                positions);
+  const std::int64_t before = neighbours(from_layout, channels);
+  const std::int64_t after = neighbours(to_layout, channels);
+  // The lesser group divides the greater: within the greater, positions and lesser groups change
+  // places.
+  const std::int64_t run = std::min(before, after);
+  const std::int64_t group = std::max(before, after);
+  const std::int64_t rows = before < after ? group / run : positions;
+  const std::int64_t columns = before < after ? positions : group / run;
+  exchange_inner(from.as<float>().data(), to.as<float>().data(),
+                 {from.shape[0] * channels / group, rows, columns, run});
+}
+
+void exchange_inner(const float* from, float* to, const ExchangedSizes& sizes) {
+  // In tiles, so that both sides stay in the cache.
+  constexpr std::int64_t tile = 16;
+  const auto& [samples, rows, columns, run] = sizes;
+  for (std::int64_t sample = 0; sample < samples; ++sample) {
+    for (std::int64_t r0 = 0; r0 < rows; r0 += tile) {
+      for (std::int64_t c0 = 0; c0 < columns; c0 += tile) {
+        const std::int64_t r1 = std::min(rows, r0 + tile);
+        const std::int64_t c1 = std::min(columns, c0 + tile);
+        for (std::int64_t r = r0; r < r1; ++r) {
+          for (std::int64_t c = c0; c < c1; ++c) {
+            std::copy_n(from + (r * columns + c) * run, run, to + (c * rows + r) * run);
+          }
+        }
+      }
+    }
+    from += rows * columns * run;
+    to += rows * columns * run;
   }
 }
 

@@ -35,4 +35,12 @@ bool can_lie(const TensorForm& form, ImageLayout layout);
 void turn_layout(const DenseTensor& from, ImageLayout from_layout, DenseTensor& to,
                  ImageLayout to_layout);
 
+/// Sizes of [samples × rows × columns × run].
+struct ExchangedSizes {
+  std::int64_t samples = 1, rows = 1, columns = 1, run = 1;
+};
+
+/// Numbers of those sizes as [samples × columns × rows × run]. `from` and `to` do not overlap.
+void exchange_inner(const float* from, float* to, const ExchangedSizes& sizes);
+
 }  // namespace braid

@@ -1,11 +1,8 @@
 #include "braid/backend/measure/kernel_problem.h"
 
-#include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "braid/backend/executor.h"
-#include "braid/program/numbers.h"
 #include "braid/program/tensor_difference.h"
 
 namespace braid {
@@ -35,8 +32,7 @@ std::string kernel_problem(ComputeKernel& kernel, const KernelJob& job,
                            const KernelLayouts& layouts, std::span<const DenseTensor> inputs) {
   constexpr double share = 1e-5;
   const DenseTensor expected = run(job.region, inputs).front();
-  double most = 0;
-  for (const double each : numbers_of<double>(expected)) most = std::max(most, std::abs(each));
+  const double most = greatest_size(expected);
   std::vector<const DenseTensor*> pointers;
   const std::vector<DenseTensor> laid = laid_inputs(job, layouts, inputs);
   pointers.reserve(laid.size());

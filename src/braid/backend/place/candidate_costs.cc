@@ -26,7 +26,12 @@ CandidateCosts::CandidateCosts(const FixedProgram& fixed, const ProgramOpGraph& 
       by_first_(fixed.program.nodes.size()),
       machine_(machine_name()) {
   for (std::size_t c = 0; c < candidates.size(); ++c) {
-    by_first_[at(candidates[c].nodes.front())].push_back(c);
+    const KernelCandidate& each = candidates[c];
+    by_first_[at(each.nodes.front())].push_back(c);
+    keys_.emplace_back(each.pattern,
+                       each.backend == nullptr
+                           ? std::string()
+                           : job_text(kernel_job(fixed.program, graph, each.match, fixed.forms)));
   }
 }
 
@@ -48,32 +53,31 @@ double CandidateCosts::turning_s(const TensorForm& form, ImageLayout from, Image
 
 std::int64_t CandidateCosts::kernels() const {
   std::set<Key> keys;
-  for (const KernelCandidate& each : candidates_) {
-    if (each.backend == nullptr) continue;
-    keys.emplace(each.pattern,
-                 job_text(kernel_job(fixed_.program, graph_, each.match, fixed_.forms)));
+  for (const Key& each : keys_) {
+    if (each.first != nullptr) keys.insert(each);
   }
+  for (const auto& [key, cost_s] : known_s_) keys.insert(key);
   return static_cast<std::int64_t>(keys.size());
 }
 
 void CandidateCosts::find_costs(NodeId first) {
   std::vector<Unknown> unknown;
-  std::vector<std::pair<std::size_t, Key>> waiting;
+  std::vector<std::size_t> waiting;
   for (const std::size_t c : by_first_[at(first)]) {
     const KernelCandidate& candidate = candidates_[c];
     if (candidate.backend == nullptr) {
       costs_s_[c] = fixed_.reference_s[at(first)];
       continue;
     }
-    KernelJob job = kernel_job(fixed_.program, graph_, candidate.match, fixed_.forms);
-    const Key key(candidate.pattern, job_text(job));
-    waiting.emplace_back(c, key);
+    const Key& key = keys_[c];
+    waiting.push_back(c);
     if (is_known(*candidate.backend, key)) continue;
     known_s_.emplace(key, std::numeric_limits<double>::infinity());
-    unknown.push_back({key, store_key(*candidate.backend, key), std::move(job)});
+    unknown.push_back({key, store_key(*candidate.backend, key),
+                       kernel_job(fixed_.program, graph_, candidate.match, fixed_.forms)});
   }
   measure_all(unknown);
-  for (const auto& [candidate, key] : waiting) costs_s_[candidate] = known_s_.at(key);
+  for (const std::size_t candidate : waiting) costs_s_[candidate] = known_s_.at(keys_[candidate]);
 }
 
 CostKey CandidateCosts::store_key(const Backend& backend, const Key& key) const {
@@ -106,6 +110,8 @@ void CandidateCosts::measure_all(const std::vector<Unknown>& unknown) {
       result_.wrong.push_back(fmt::format("{}: {}: {}: {}", unknown[i].store_key.backend,
                                           unknown[i].store_key.pattern, unknown[i].key.second,
                                           finding.problem));
+    } else {
+      ++result_.refused;
     }
   }
 }

@@ -28,7 +28,8 @@ class CandidateCosts {
   /// To turn a tensor from one layout to another; infinite where it cannot lie in both.
   double turning_s(const TensorForm& form, ImageLayout from, ImageLayout to);
 
-  /// Different kernels among the candidates: as many as there would be to measure without search.
+  /// Different kernels: those of the candidates, as many as there would be to measure without
+  /// search, and the turns that were asked for.
   std::int64_t kernels() const;
 
  private:
@@ -51,6 +52,7 @@ class CandidateCosts {
   CostStore* store_;
   const PlaceOptions& options_;
   ProgramPlacement& result_;
+  std::vector<Key> keys_;        ///< By candidate; of no pattern for reference kernels.
   std::vector<double> costs_s_;  ///< By candidate; NaN where not asked for.
   std::map<Key, double> known_s_;
   std::vector<std::vector<std::size_t>> by_first_;  ///< Candidates by their first node.

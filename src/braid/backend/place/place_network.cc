@@ -1,7 +1,6 @@
 #include "braid/backend/place/place_network.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <memory>
 
@@ -9,7 +8,6 @@
 
 #include "braid/backend/place/placed_program.h"
 #include "braid/base/error.h"
-#include "braid/program/numbers.h"
 #include "braid/program/tensor_difference.h"
 
 namespace braid {
@@ -38,9 +36,8 @@ std::string answer_difference(std::span<const DenseTensor> outputs,
                               std::span<const DenseTensor> expected) {
   constexpr double share = 1e-4;
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    double most = 0;
-    for (const double each : numbers_of<double>(expected[i])) most = std::max(most, std::abs(each));
-    const std::string problem = tensor_difference(outputs[i], expected[i], {share, share * most});
+    const std::string problem =
+        tensor_difference(outputs[i], expected[i], {share, share * greatest_size(expected[i])});
     if (!problem.empty()) return fmt::format("output {}: {}", i, problem);
   }
   return "";

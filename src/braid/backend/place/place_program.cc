@@ -11,6 +11,13 @@
 
 namespace braid {
 
+std::vector<std::string> operator_names(const FixedProgram& fixed, const PlacedGroup& group) {
+  std::vector<std::string> names;
+  names.reserve(group.nodes.size());
+  for (const NodeId node : group.nodes) names.push_back(fixed.program.nodes[at(node)].name);
+  return names;
+}
+
 ProgramPlacement place_program(const FixedProgram& fixed, const std::vector<FoundBackend>& backends,
                                CostStore* store, const PlaceOptions& options) {
   ProgramPlacement result;

@@ -32,6 +32,9 @@ struct PlacedTurn {
   double cost_s = 0;
 };
 
+/// The names of its nodes.
+std::vector<std::string> operator_names(const FixedProgram& fixed, const PlacedGroup& group);
+
 /// Which library runs what.
 struct ProgramPlacement {
   std::vector<PlacedGroup> groups;  ///< In an order in which they can run.
@@ -41,9 +44,10 @@ struct ProgramPlacement {
   double predicted_s = 0;  ///< The sum of the measured times of groups and turns.
   // What was done for it.
   std::int64_t candidates = 0;  ///< Matches that a backend accepts, and reference kernels.
-  std::int64_t kernels = 0;     ///< Different ones among those of backends.
+  std::int64_t kernels = 0;     ///< Different ones among those of backends, and turns asked for.
   std::int64_t measured = 0;    ///< Kernels measured: equal ones once.
   std::int64_t known = 0;       ///< Kernels whose times were in the store.
+  std::int64_t refused = 0;     ///< Kernels that the library does not make.
   std::vector<std::string>
       wrong;  ///< Kernels that fail or whose answer is wrong, which are left out.
 };

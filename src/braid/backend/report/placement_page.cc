@@ -51,14 +51,6 @@ RowEdges group_edges(const PlacementReport& report) {
   return edges;
 }
 
-std::string operators_text(const PlacementReport& report, const PlacedGroup& group) {
-  std::string text;
-  for (const NodeId id : group.nodes) {
-    text += (text.empty() ? "" : ", ") + report.fixed.program.nodes[at(id)].name;
-  }
-  return text;
-}
-
 std::string cut(const std::string& text, std::size_t most) {
   return text.size() <= most ? text : text.substr(0, most - 1) + "…";
 }
@@ -118,7 +110,8 @@ std::string rows_svg(const PlacementReport& report, const std::vector<std::size_
   for (std::size_t g = 0; g < groups.size(); ++g) {
     const PlacedGroup& group = groups[g];
     const char* colour = colour_of(report, group.backend);
-    const std::string operators = operators_text(report, group);
+    const std::string operators =
+        fmt::format("{}", fmt::join(operator_names(report.fixed, group), ", "));
     const double width = most_s > 0 ? std::max(1.0, bars_width * group.cost_s / most_s) : 1;
     svg += fmt::format(
         "<g><title>{}</title><circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4.5\" fill=\"{}\"/>"

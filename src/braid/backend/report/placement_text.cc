@@ -58,8 +58,9 @@ std::string search_text(const PlacementReport& report) {
                   counted(present, "backend"), counted(report.threads, "thread"), report.machine);
   text += fmt::format("{} could run parts of it: {} measured now, {} known from before",
                       counted(mix.kernels, "kernel"), mix.measured, mix.known);
-  const std::int64_t skipped =
-      mix.kernels - mix.measured - mix.known - static_cast<std::int64_t>(mix.wrong.size());
+  if (mix.refused > 0) text += fmt::format(", {} refused by their library", mix.refused);
+  const std::int64_t skipped = mix.kernels - mix.measured - mix.known - mix.refused -
+                               static_cast<std::int64_t>(mix.wrong.size());
   if (skipped > 0) text += fmt::format(", {} that no fastest mix can hold not measured", skipped);
   return text + ".\n";
 }

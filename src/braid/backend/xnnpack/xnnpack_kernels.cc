@@ -80,13 +80,13 @@ class ImageKernel : public XnnpackKernel {
     const float* x = turns_ ? in_numbers_.as<float>().data() : leaf(inputs, 0);
     float* y = (turns_ ? out_numbers_ : output).template as<float>().data();
     if (turns_) {
-      exchange_inner(leaf(inputs, 0), in_numbers_.as<float>().data(), in_[0], in_[1],
-                     in_[2] * in_[3]);
+      exchange_inner(leaf(inputs, 0), in_numbers_.as<float>().data(),
+                     {in_[0], in_[1], in_[2] * in_[3]});
     }
     check_xnnpack(setup_(op(), size(in_[0]), size(in_[2]), size(in_[3]), x, y, library().pool),
                   "set an operator up");
     run_operator();
-    if (turns_) exchange_inner(y, output.as<float>().data(), out_[0], out_[2] * out_[3], out_[1]);
+    if (turns_) exchange_inner(y, output.as<float>().data(), {out_[0], out_[2] * out_[3], out_[1]});
   }
 
  private:
@@ -155,7 +155,8 @@ bool has_padding_inside(const SlidingWindow& window) {
 std::vector<float> channels_innermost(const DenseTensor& weight) {
   const Shape& shape = weight.shape;
   std::vector<float> turned(size(weight.count()));
-  exchange_inner(weight.as<float>().data(), turned.data(), shape[0], shape[1], shape[2] * shape[3]);
+  exchange_inner(weight.as<float>().data(), turned.data(),
+                 {shape[0], shape[1], shape[2] * shape[3]});
   return turned;
 }
 

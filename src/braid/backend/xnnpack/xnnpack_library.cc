@@ -1,7 +1,5 @@
 #include "braid/backend/xnnpack/xnnpack_library.h"
 
-#include <algorithm>
-
 #include <pthreadpool.h>
 
 #include "braid/backend/kernel/shared_library.h"
@@ -58,25 +56,6 @@ XnnpackLibrary load_xnnpack(int threads) {
     functions.pool = create(static_cast<std::size_t>(threads));
   }
   return {std::make_shared<const XnnpackFunctions>(functions), {}};
-}
-
-void exchange_inner(const float* from, float* to, std::int64_t samples, std::int64_t rows,
-                    std::int64_t columns) {
-  // In tiles, so that both sides stay in the cache.
-  constexpr std::int64_t tile = 16;
-  for (std::int64_t sample = 0; sample < samples; ++sample) {
-    for (std::int64_t r0 = 0; r0 < rows; r0 += tile) {
-      for (std::int64_t c0 = 0; c0 < columns; c0 += tile) {
-        const std::int64_t r1 = std::min(rows, r0 + tile);
-        const std::int64_t c1 = std::min(columns, c0 + tile);
-        for (std::int64_t r = r0; r < r1; ++r) {
-          for (std::int64_t c = c0; c < c1; ++c) to[c * rows + r] = from[r * columns + c];
-        }
-      }
-    }
-    from += rows * columns;
-    to += rows * columns;
-  }
 }
 
 }  // namespace braid

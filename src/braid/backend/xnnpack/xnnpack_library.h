@@ -38,8 +38,4 @@ struct XnnpackLibrary {
 };
 XnnpackLibrary load_xnnpack(int threads);
 
-/// [samples, channels, positions] with the last two exchanged. `from` and `to` do not overlap.
-void exchange_inner(const float* from, float* to, std::int64_t samples, std::int64_t rows,
-                    std::int64_t columns);
-
 }  // namespace braid
