@@ -7,6 +7,7 @@
 #include <queue>
 #include <span>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "braid/base/infinity.h"
@@ -46,21 +47,21 @@ class UniformSearch {
   enum class Aim : std::uint8_t { best, fit };
 
   /// `below_s`: what is not faster is not looked for.
-  UniformSearch(SearchGround& ground, const SpaceOptions& space, const Budget& budget,
-                const Progress& progress, Aim aim = Aim::best, double below_s = kInfinity)
+  UniformSearch(SearchGround& ground, SpaceOptions space, const Budget& budget, Progress progress,
+                Aim aim = Aim::best, double below_s = kInfinity)
       : aim_(aim),
         chip_(ground.chain.system->groups.front().chip),
-        space_(space),
+        space_(std::move(space)),
         budget_(budget),
-        progress_(progress),
+        progress_(std::move(progress)),
         limits_(ground.limits),
-        data_degrees_(data_degrees(limits_, space)),
+        data_degrees_(data_degrees(limits_, space_)),
         ground_(ground),
         chain_(ground.chain),
         tables_(ground.tables),
         scratch_(ground.scratch),
-        best_(static_cast<std::size_t>(std::max(1, space.top)), below_s) {
-    chain_.dealt_evenly = !space.can.uneven_stages;
+        best_(static_cast<std::size_t>(std::max(1, space_.top)), below_s) {
+    chain_.dealt_evenly = !space_.can.uneven_stages;
   }
 
   /// Finds all that find() does, and says it.
@@ -146,9 +147,9 @@ class UniformSearch {
 
   const Aim aim_;
   const Chip& chip_;
-  const SpaceOptions& space_;
-  const Budget& budget_;
-  const Progress& progress_;
+  const SpaceOptions space_;
+  const Budget budget_;
+  const Progress progress_;
   const SpaceLimits& limits_;
   const std::vector<int> data_degrees_;
   SearchGround& ground_;
