@@ -21,11 +21,11 @@ struct FittedChip {
 };
 
 /// A device of this machine by measured operators. Peak and memory bandwidth are the highest rates
-/// that a GEMM and a sum of two tensors larger than `cache_bytes` reach; the vector units are those
-/// of the peak. The efficiencies, the launch of a kernel and the tile are those with which
-/// the planners' own estimate (operator_estimate.h) comes nearest to all times: least squares of
-/// the logarithms of the ratios, large ones counting linearly, for each of a list of tiles. `bare`
-/// has the name, the memory's size and the compute units.
+/// that a GEMM and a sum of two tensors that moves `cache_bytes` or more (or else the largest)
+/// reach; the vector units are those of the peak. The efficiencies, the launch of a kernel and the
+/// tile are those with which the planners' own estimate (operator_estimate.h) comes nearest to all
+/// times: least squares of the logarithms of the ratios, large ones counting linearly, for each of
+/// a list of tiles. `bare` has the name, the memory's size and the compute units.
 ///
 /// Throws Error where no GEMM or no such sum was measured. Cost: some thousand estimates.
 FittedChip fit_chip(const Chip& bare, std::span<const MeasuredOperator> measured,
