@@ -114,6 +114,7 @@ ChildAnswer answer_of(const Child& child, std::chrono::steady_clock::time_point 
 std::vector<ChildAnswer> run_in_children(std::span<const std::function<std::string()>> works,
                                          double limit_s) {
   std::vector<Child> children;
+  children.reserve(works.size());
   for (const std::function<std::string()>& work : works) {
     const std::optional<Child> child = started(work);
     if (!child) break;
@@ -124,6 +125,7 @@ std::vector<ChildAnswer> run_in_children(std::span<const std::function<std::stri
       std::chrono::duration<double>(all ? limit_s : 0));
   const auto end = std::chrono::steady_clock::now() + limit;
   std::vector<ChildAnswer> answers;
+  answers.reserve(children.size());
   for (const Child& child : children) answers.push_back(answer_of(child, end, limit_s));
   if (!all) {
     throw Error("no child process can be made to measure in", "free memory or processes");
