@@ -27,7 +27,7 @@ ln -s "$program" "$work/bin/braid"
 export PATH="$work/bin:$PATH" LC_ALL=C.UTF-8 XDG_CACHE_HOME="$work/cache"
 
 # Take a minute or more, without libraries for kernels very much more: commands beside them run the same code.
-too_long='braid explore examples/explore/gpt-100t.yaml|braid place (resnet-50|--run resnet-50)'
+too_long='braid explore examples/explore/gpt-100t.yaml|braid place (resnet-50|--run resnet-50)|braid measure'
 # Outputs of published inputs, which are not here: their commands run on small ones.
 not_compared='^braid plan --profile (bert|bertlarge\.in)\.json'
 

@@ -1,13 +1,18 @@
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <random>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "braid/backend/measure/child_process.h"
 #include "braid/backend/measure/cost_store.h"
@@ -114,6 +119,26 @@ TEST(ChildProcesses, GiveTheirTextOrSayWhatWentWrong) {
     return std::string();
   };
   EXPECT_EQ(run_in_child(sleeps, 0.05).problem, "ran for more than 0.05 s");
+}
+
+TEST(ChildProcesses, RunAtOnceAndAnswerInTheirOrder) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  char letter = 'b';
+  const auto reads = [&] {
+    return ::read(ends[0], &letter, 1) == 1 ? std::string(1, letter) : "nothing";
+  };
+  const auto writes = [&] {
+    return ::write(ends[1], "x", 1) == 1 ? std::string("written") : "nothing";
+  };
+  // The first ends only when the second has run.
+  const std::vector<std::function<std::string()>> works = {reads, writes};
+  const std::vector<ChildAnswer> answers = run_in_children(works, 10);
+  ASSERT_EQ(answers.size(), 2U);
+  EXPECT_EQ(answers[0].text, "x");
+  EXPECT_EQ(answers[1].text, "written");
+  ::close(ends[0]);
+  ::close(ends[1]);
 }
 
 CostKey key_of(const std::string& backend) {

@@ -242,6 +242,80 @@ TEST(Place, BatchNormalisationsAreFolded) {
   EXPECT_EQ(tensor_difference(folded, fixed.expected.front(), {1e-5, 1e-5}), "");
 }
 
+/// Layer normalisation and Gelu as exporters write them without operations for them.
+struct WrittenInParts {
+  bool axes_are_read = false, multiplies = false, divides = true;
+  int association = 0;
+  std::int64_t axis = -1;
+  double exponent = 2, one = 1, half = 0.5, root = std::sqrt(2.0);
+  bool reads_deviation_twice = false;
+
+  Program program() const {
+    TestProgramBuilder b(axes_are_read ? 18 : 13);
+    const ValueId in = b.input({3, 4, 4});
+    const auto mean = [&](ValueId of) {
+      if (axes_are_read) return b.node("ReduceMean", {of, b.integers(Shape{axis})});
+      return b.node("ReduceMean", {of}, {{"axes", Shape{axis}}});
+    };
+    const ValueId d = b.node("Sub", {in, mean(in)});
+    const ValueId square =
+        multiplies ? b.node("Mul", {d, d}) : b.node("Pow", {d, b.real(exponent)});
+    const ValueId deviation = b.node("Sqrt", {b.node("Add", {b.real(1e-3), mean(square)})});
+    const ValueId x = b.node(
+        "Add", {b.node("Mul", {b.weight({4}), b.node("Div", {d, deviation})}), b.weight({4})});
+    const ValueId inner =
+        divides ? b.node("Div", {x, b.real(root)}) : b.node("Mul", {x, b.real(1 / root)});
+    const ValueId one_more = b.node("Add", {b.node("Erf", {inner}), b.real(one)});
+    ValueId y = -1;
+    if (association == 0) y = b.node("Mul", {b.node("Mul", {x, one_more}), b.real(half)});
+    if (association == 1) y = b.node("Mul", {b.node("Mul", {one_more, b.real(half)}), x});
+    if (association == 2) y = b.node("Mul", {one_more, b.node("Mul", {b.real(half), x})});
+    return b.with_output(reads_deviation_twice ? b.node("Mul", {y, deviation}) : y);
+  }
+
+  std::vector<std::string> operations() const {
+    const Program all = program();
+    const std::vector<DenseTensor> inputs = random_inputs(all, 5);
+    const FixedProgram fixed = fixed_program(all, inputs);
+    EXPECT_EQ(fixed.reference_s.size(), fixed.program.nodes.size());
+    const DenseTensor composed = run(fixed.program, inputs).front();
+    EXPECT_EQ(tensor_difference(composed, fixed.expected.front(), {1e-5, 1e-5}), "");
+    std::vector<std::string> names;
+    for (const ProgramNode& node : fixed.program.nodes) names.push_back(node.operation);
+    return names;
+  }
+};
+
+TEST(Place, OperationsWrittenInPartsAreComposed) {
+  for (const bool axes : {false, true}) {
+    for (const bool multiplies : {false, true}) {
+      for (const bool divides : {false, true}) {
+        for (const int association : {0, 1, 2}) {
+          const WrittenInParts written{axes, multiplies, divides, association};
+          EXPECT_THAT(written.operations(), ElementsAre("LayerNormalization", "Gelu"));
+        }
+      }
+    }
+  }
+}
+
+/// Each has one thing that the operation has not.
+TEST(Place, WhatOnlyLooksLikeAnOperationStaysInParts) {
+  using testing::Contains;
+  using testing::Not;
+  for (const bool axes : {false, true}) {
+    EXPECT_THAT((WrittenInParts{.axes_are_read = axes, .axis = 1}).operations(),
+                Not(Contains("LayerNormalization")));
+  }
+  EXPECT_THAT((WrittenInParts{.exponent = 4}).operations(), Not(Contains("LayerNormalization")));
+  EXPECT_THAT((WrittenInParts{.reads_deviation_twice = true}).operations(),
+              Not(Contains("LayerNormalization")));
+  EXPECT_THAT((WrittenInParts{.half = 0.25}).operations(), Not(Contains("Gelu")));
+  EXPECT_THAT((WrittenInParts{.one = std::sqrt(2.0), .root = 1}).operations(),
+              Not(Contains("Gelu")));
+  EXPECT_THAT((WrittenInParts{.root = 1.5}).operations(), Not(Contains("Gelu")));
+}
+
 TEST(Place, FilesGiveBackWhatWasPlaced) {
   const Program program = small_network();
   const FixedProgram fixed = fixed_program(program, random_inputs(program, 1));

@@ -7,7 +7,9 @@
 #include <csignal>
 #include <cstddef>
 #include <exception>
+#include <optional>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/wait.h>
@@ -67,29 +69,34 @@ int wait_for(pid_t child) {
   return status;
 }
 
-}  // namespace
+struct Child {
+  pid_t process = 0;
+  int pipe_end = -1;  ///< What it writes comes here.
+};
 
-ChildAnswer run_in_child(const std::function<std::string()>& work, double limit_s) {
+/// nullopt where the system gives no process.
+std::optional<Child> started(const std::function<std::string()>& work) {
   std::array<int, 2> ends{};
-  if (::pipe(ends.data()) != 0) throw Error("no pipe can be made to measure in a child process");
-  const pid_t child = ::fork();
-  if (child < 0) {
-    ::close(ends[0]);
-    ::close(ends[1]);
-    throw Error("no child process can be made to measure in", "free memory or processes");
-  }
-  if (child == 0) {
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return std::nullopt;
+  const pid_t process = ::fork();
+  if (process == 0) {
     ::close(ends[0]);
     be_the_child(work, ends[1]);
   }
   ::close(ends[1]);
-  ChildAnswer answer;
-  const auto limit = std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-      std::chrono::duration<double>(limit_s));
-  const bool ended = read_until(ends[0], std::chrono::steady_clock::now() + limit, answer.text);
+  if (process > 0) return Child{process, ends[0]};
   ::close(ends[0]);
-  if (!ended) ::kill(child, SIGKILL);
-  const int status = wait_for(child);
+  return std::nullopt;
+}
+
+/// What the child wrote by `end`, when it is killed.
+ChildAnswer answer_of(const Child& child, std::chrono::steady_clock::time_point end,
+                      double limit_s) {
+  ChildAnswer answer;
+  const bool ended = read_until(child.pipe_end, end, answer.text);
+  ::close(child.pipe_end);
+  if (!ended) ::kill(child.process, SIGKILL);
+  const int status = wait_for(child.process);
   if (!ended) {
     answer.problem = fmt::format("ran for more than {:g} s", limit_s);
   } else if (WIFSIGNALED(status)) {
@@ -100,6 +107,34 @@ ChildAnswer run_in_child(const std::function<std::string()>& work, double limit_
     answer.problem = fmt::format("ended its process (status {})", WEXITSTATUS(status));
   }
   return answer;
+}
+
+}  // namespace
+
+std::vector<ChildAnswer> run_in_children(std::span<const std::function<std::string()>> works,
+                                         double limit_s) {
+  std::vector<Child> children;
+  children.reserve(works.size());
+  for (const std::function<std::string()>& work : works) {
+    const std::optional<Child> child = started(work);
+    if (!child) break;
+    children.push_back(*child);
+  }
+  const bool all = children.size() == works.size();
+  const auto limit = std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+      std::chrono::duration<double>(all ? limit_s : 0));
+  const auto end = std::chrono::steady_clock::now() + limit;
+  std::vector<ChildAnswer> answers;
+  answers.reserve(children.size());
+  for (const Child& child : children) answers.push_back(answer_of(child, end, limit_s));
+  if (!all) {
+    throw Error("no child process can be made to measure in", "free memory or processes");
+  }
+  return answers;
+}
+
+ChildAnswer run_in_child(const std::function<std::string()>& work, double limit_s) {
+  return run_in_children(std::span(&work, 1), limit_s).front();
 }
 
 }  // namespace braid

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace braid {
 
@@ -18,5 +20,10 @@ struct ChildAnswer {
 /// The copy has the calling thread alone: libraries that keep threads of their own must not have
 /// started them here. Throws Error where the system gives no process.
 ChildAnswer run_in_child(const std::function<std::string()>& work, double limit_s);
+
+/// The same for several at once, each in a copy of its own; all are killed `limit_s` after the last
+/// was started. In the order of `works`.
+std::vector<ChildAnswer> run_in_children(std::span<const std::function<std::string()>> works,
+                                         double limit_s);
 
 }  // namespace braid

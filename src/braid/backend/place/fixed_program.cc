@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "braid/backend/executor.h"
+#include "braid/backend/place/compose_operations.h"
 #include "braid/backend/place/fold_normalization.h"
 #include "braid/backend/reference/reference_kernel.h"
 #include "braid/base/index.h"
@@ -73,6 +74,7 @@ FixedProgram fixed_program(const Program& program, std::span<const DenseTensor> 
         before = std::chrono::steady_clock::now();
       });
   fold_batch_normalizations(fixed);
+  compose_operations(fixed);
   return fixed;
 }
 

@@ -9,8 +9,9 @@
 namespace braid {
 
 /// A program for inputs of fixed types and shapes, without the nodes that need not be run for them:
-/// what depends on constants and shapes alone has become a constant, and batch normalisations are
-/// folded (fold_normalization.h).
+/// what depends on constants and shapes alone has become a constant, batch normalisations are
+/// folded (fold_normalization.h), and operations that were written in parts composed
+/// (compose_operations.h).
 struct FixedProgram {
   Program program;
   std::vector<TensorForm> forms;  ///< By value.
