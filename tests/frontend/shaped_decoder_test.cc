@@ -24,8 +24,8 @@ void expect_same_graph(const std::string& model) {
 TEST(ShapedDecoder, IsTheGraphOfTheConfig) {
   for (const char* model :
        {"gpt2", "gpt3-175b", "llama-3-8b", "llama-2-7b", "qwen3-30b-a3b", "qwen3-8b", "qwen2-7b",
-        "phi-3-mini", "mixtral-8x7b", "deepseek-v3", "deepseek-v2", "gpt-oss-120b", "gemma-3-1b",
-        "gemma-2-9b", "gpt-neox-20b"}) {
+        "phi-3-mini", "mixtral-8x7b", "deepseek-v3", "deepseek-v2", "deepseek-v3-mtp",
+        "gpt-oss-120b", "gemma-3-1b", "gemma-2-9b", "gpt-neox-20b"}) {
     expect_same_graph(model);
   }
 }
@@ -61,6 +61,13 @@ TEST(ShapedDecoder, RefusesSizesThatMakeNoModel) {
   other = shape;
   other.positions = 64;
   EXPECT_THAT(refusal_of(other), HasSubstr("sequence length 128 is too large"));
+  other = shape;
+  other.mtp_modules = 1000;
+  EXPECT_THAT(refusal_of(other), HasSubstr("1000 tokens beyond the next one"));
+  other = shape;
+  other.latent_attention = true;
+  other.qk_dim = 24;
+  EXPECT_THAT(refusal_of(other), HasSubstr("says no rank of keys and values"));
   other = shape;
   other.state_heads = 2;
   EXPECT_THAT(refusal_of(other), HasSubstr("state-space"));

@@ -130,11 +130,36 @@ TEST(MegatronImport, DoesNotGuessHowManyNodesThereAre) {
   }
 }
 
+TEST(MegatronImport, ReadsLatentAttentionAndFurtherPredictions) {
+  const std::string sizes =
+      "--num-layers 8 --hidden-size 64 --num-attention-heads 4 --multi-latent-attention "
+      "--qk-layernorm --position-embedding-type rope ";
+  const ModelShape usual = *import(sizes).shape;
+  EXPECT_TRUE(usual.latent_attention);
+  EXPECT_FALSE(usual.qk_norm);
+  EXPECT_EQ(usual.q_rank, 0);
+  EXPECT_EQ(usual.kv_rank, 32);
+  EXPECT_EQ(usual.qk_dim, 128 + 64);
+  EXPECT_EQ(usual.head_dim, 128);
+  EXPECT_EQ(usual.mtp_modules, 0);
+  const ModelShape shape =
+      *import(sizes +
+              "--q-lora-rank 48 --kv-lora-rank 24 --qk-head-dim 16 --qk-pos-emb-head-dim 8 "
+              "--v-head-dim 12 --mtp-num-layers 2 --mtp-use-repeated-layer")
+           .shape;
+  EXPECT_EQ(shape.q_rank, 48);
+  EXPECT_EQ(shape.kv_rank, 24);
+  EXPECT_EQ(shape.qk_dim, 24);
+  EXPECT_EQ(shape.rotary_dim, 8);
+  EXPECT_EQ(shape.head_dim, 12);
+  EXPECT_EQ(shape.mtp_modules, 2);
+  EXPECT_TRUE(shape.mtp_shared);
+}
+
 TEST(MegatronImport, SaysWhyTheSizesAreNotAllOfTheModel) {
   const std::string sizes = "--num-layers 8 --hidden-size 64 --num-attention-heads 4 ";
   EXPECT_TRUE(import(sizes).no_shape.empty());
-  for (const char* more : {"--multi-latent-attention", "--hybrid-layer-pattern M*M*M*M*",
-                           "--hybrid-attention-ratio 0.1", "--mtp-num-layers 1"}) {
+  for (const char* more : {"--hybrid-layer-pattern M*M*M*M*", "--hybrid-attention-ratio 0.1"}) {
     const Import run = import(sizes + more);
     EXPECT_FALSE(run.shape.has_value()) << more;
     EXPECT_FALSE(run.no_shape.empty()) << more;

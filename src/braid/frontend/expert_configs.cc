@@ -31,7 +31,6 @@ void place_qwen_experts(const Value& config, const ExpertsSpec& experts,
 }  // namespace
 
 std::int64_t read_mtp_depth(const Value& config) {
-  constexpr std::int64_t kMostFurther = 16;
   return count_or(config, "mtp_num_layers", 0, kMostFurther);
 }
 

@@ -41,6 +41,15 @@ void check_shape(const ModelShape& shape, const ShapeSource& source) {
   if (shape.experts == 0 || shape.dense_blocks > 0 || !shape.expert_blocks.empty()) {
     check_size(source, "width of the feed-forward network", shape.inner, kMostWidth);
   }
+  if (shape.latent_attention) {
+    check_size(source, "rank of keys and values", shape.kv_rank, kMostWidth);
+    check_size(source, "rank of queries", std::max<std::int64_t>(1, shape.q_rank), kMostWidth);
+  }
+  if (shape.mtp_modules > kMostFurther) {
+    throw Error(Where{source.file, 0, ""},
+                fmt::format("predicts {} tokens beyond the next one", shape.mtp_modules),
+                fmt::format("{} at most", kMostFurther));
+  }
   check_size(source, "size of the vocabulary", shape.vocab, kMostWidth);
   const std::int64_t longest = shape.positions > 0 ? shape.positions : kMostTokens;
   check_size(source, "sequence length", source.seq_len, longest);
@@ -126,6 +135,9 @@ Graph graph_of_shape(const ModelShape& shape, const ShapeSource& source) {
   spec.positions = shape.positions;
   spec.tied_embeddings = shape.tied_embeddings;
   spec.dropout = shape.dropout;
+  spec.mtp.count = shape.mtp_modules;
+  spec.mtp.shared = shape.mtp_shared;
+  if (spec.mtp.count > 0) spec.mtp.blocks = {spec.blocks.back()};
   Graph graph = build_decoder(spec, source.seq_len);
   graph.shape = shape;
   return graph;

@@ -14,10 +14,9 @@ struct ShapeSource {
 };
 
 /// The decoder-only transformer of these sizes, such as a trainer's arguments state: the same graph
-/// that its config.json would give, but for predictions beyond the next token and for OPT, whose
-/// position table has rows before the first. Hybrids of state-space layers are left to that file.
-/// Throws Error, naming `file`, where a size that it takes is missing, too large or does not fit
-/// the others.
+/// that its config.json would give, but for OPT, whose position table has rows before the first.
+/// Hybrids of state-space layers are left to that file. Throws Error, naming `file`, where a size
+/// that it takes is missing, too large or does not fit the others.
 ///
 ///     ModelShape shape;                  // sizes, as import_megatron() reads them
 ///     Graph graph = graph_of_shape(shape, {.file = "train.sh", .seq_len = 4096});

@@ -27,13 +27,24 @@ int degree(GivenArguments& given, std::string_view name, int otherwise = 1) {
 
 /// Why sizes that are given do not make up the model.
 std::string what_is_not_read(GivenArguments& given) {
-  if (given.has("--multi-latent-attention")) return "the model has latent attention";
   if (given.has("--hybrid-layer-pattern") || given.has("--hybrid-override-pattern") ||
       given.has("--hybrid-attention-ratio") || given.has("--is-hybrid-model")) {
     return "the model has state-space layers";
   }
-  const std::string modules = given.text("--mtp-num-layers").value_or("0");
-  return modules == "0" ? "" : "the model predicts more than the next token";
+  return "";
+}
+
+/// Keys and values in few numbers, with the defaults of arguments.py. Its norms are those that
+/// --qk-layernorm gives.
+void read_latent_attention(GivenArguments& given, ModelShape& shape) {
+  shape.latent_attention = true;
+  shape.q_rank = given.count_or("--q-lora-rank", 0);
+  shape.kv_rank = given.count_or("--kv-lora-rank", 32);
+  shape.rotary_dim = given.count_or("--qk-pos-emb-head-dim", 64);
+  shape.qk_dim = given.count_or("--qk-head-dim", 128) + shape.rotary_dim;
+  shape.head_dim = given.count_or("--v-head-dim", 128);
+  shape.kv_heads = shape.heads;
+  shape.qk_norm = false;
 }
 
 /// The model's sizes (with the defaults of arguments.py); nullopt where they are not all given.
@@ -77,6 +88,9 @@ std::optional<ModelShape> read_shape(GivenArguments& given, Import& run) {
   shape.shared_inner = given.count_or("--moe-shared-expert-intermediate-size", 0, 0);
   shape.shared_gate = given.has("--moe-shared-expert-gate");
   if (shape.experts == 0) shape.top_k = shape.expert_inner = 0;
+  if (given.has("--multi-latent-attention")) read_latent_attention(given, shape);
+  shape.mtp_modules = given.count_or("--mtp-num-layers", 0, 0);
+  shape.mtp_shared = given.has("--mtp-use-repeated-layer");
   if (shape.blocks == 0 || shape.hidden == 0 || shape.heads == 0) return std::nullopt;
   run.no_shape = what_is_not_read(given);
   if (!run.no_shape.empty()) return std::nullopt;
