@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace braid {
+
+/// What is believed of numbers that are not known: a normal distribution of all together. Those of
+/// tune are logarithms of plans' times, so that a difference of 0.01 is a hundredth of the time.
+///
+///     Belief belief{{0.0, 0.02}, {1e-3, 8e-4, 8e-4, 1e-3}};
+///     observe(belief, 0, 0.05, 1e-5);  // the second is now expected higher, too
+struct Belief {
+  std::vector<double> mean;
+  std::vector<double> covariance;  ///< Row-major, symmetric, no negative eigenvalue.
+
+  std::size_t size() const { return mean.size(); }
+  double variance(std::size_t i) const { return covariance[i * size() + i]; }
+  /// Of the difference of two.
+  double variance_between(std::size_t i, std::size_t j) const {
+    return variance(i) + variance(j) - 2 * covariance[i * size() + j];
+  }
+};
+
+/// Takes in that `value` was measured of number `i`, with a noise of that variance: the posterior
+/// of a normal prior. A number that is known, of a measurement without noise, stays. Quadratic in
+/// the numbers.
+void observe(Belief& belief, std::size_t i, double value, double noise_variance);
+
+/// The place of the least mean; the first of equal ones. At least one number.
+std::size_t least_expected(const Belief& belief);
+
+/// Knowledge gradients (Frazier, Powell and Dayanik 2009, algorithm 1, for least numbers): by how
+/// much the least mean is expected to fall when each number is measured next. None is negative.
+/// Exact. Cost: n² log n.
+std::vector<double> knowledge_gradients(const Belief& belief, double noise_variance);
+
+/// At least by how much the number `i` is expected to lie above the least of all: the greatest
+/// that is expected against any other one. And at most: the sum over all others.
+struct ExpectedRegret {
+  double at_least = 0, at_most = 0;
+};
+ExpectedRegret expected_regret(const Belief& belief, std::size_t i);
+
+/// What to measure next, one after the other, at most `count`: each has the greatest knowledge
+/// gradient when those before it are measured and come out as they are expected; ends where that is
+/// at most `worth`.
+std::vector<std::size_t> worth_measuring(Belief belief, double noise_variance, double worth,
+                                         std::size_t count);
+
+}  // namespace braid
