@@ -27,8 +27,15 @@ TEST(HardwareWords, OneType) {
             (Named{{"dgx-a100", 0, false}}));
   // The node says more than its chip.
   EXPECT_EQ(named_hardware("A100-80GB, p4de.24xlarge"), (Named{{"p4de.24xlarge", 0, true}}));
-  // Neither L40 nor XL4 is an L4.
-  EXPECT_EQ(named_hardware("L40S"), Named{});
+  EXPECT_EQ(named_hardware("GH200 96GB"), (Named{{"gh200-quad", 0, false}}));
+  EXPECT_EQ(named_hardware("8x RTX 2080 Ti"), (Named{{"rtx-2080-ti-server", 8, false}}));
+  EXPECT_EQ(named_hardware("GeForce RTX 2080"), (Named{{"rtx-2080-server", 0, false}}));
+  EXPECT_EQ(named_hardware("RTX3090"), (Named{{"rtx-3090-server", 0, false}}));
+  EXPECT_EQ(named_hardware("RTX 3090"), (Named{{"rtx-3090-server", 0, false}}));
+  EXPECT_EQ(named_hardware("TITAN RTX"), (Named{{"titan-rtx-server", 0, false}}));
+  // Neither L40S nor XL4 is an L4.
+  EXPECT_EQ(named_hardware("L40S"), (Named{{"l40s-server", 0, false}}));
+  EXPECT_EQ(named_hardware("L40"), Named{});
   EXPECT_EQ(named_hardware("XL4"), Named{});
   EXPECT_EQ(named_hardware(""), Named{});
 }

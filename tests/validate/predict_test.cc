@@ -1,6 +1,7 @@
 #include "braid/validate/predict.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <gtest/gtest.h>
 
@@ -52,6 +53,42 @@ TEST(Predict, PlansWhatTheRowSays) {
   EXPECT_FALSE(prediction.parallel.sequence_parallel);
   EXPECT_GT(prediction.metrics.iteration_time_s, prediction.bound_s);
   EXPECT_NEAR(prediction.ratio(), 1, 0.25);
+}
+
+TEST(Predict, HasIntervalsAroundItsTime) {
+  const Prediction prediction = predict(gpt_22b());
+  ASSERT_TRUE(prediction.interval);
+  EXPECT_LT(prediction.interval->low, 1);
+  EXPECT_GT(prediction.interval->high, 1);
+  EXPECT_LT(prediction.interval->width(), 1);
+  // No peak of memory was measured with this trainer.
+  EXPECT_FALSE(prediction.memory_interval);
+}
+
+TEST(Predict, RecomputationOfEverySecondOperatorIsHalfwayToFull) {
+  const auto of = [](const char* words) {
+    MeasuredRun run = gpt_22b();
+    run.recompute = words;
+    return predict(run).metrics;
+  };
+  const Metrics none = of("none"), half = of("selective per-op"), full = of("full");
+  EXPECT_NEAR(half.iteration_time_s, (none.iteration_time_s + full.iteration_time_s) / 2, 1e-9);
+  EXPECT_NEAR(half.peak_memory_bytes, (none.peak_memory_bytes + full.peak_memory_bytes) / 2, 1);
+  EXPECT_NEAR(half.tokens_per_s * half.iteration_time_s, full.tokens_per_s * full.iteration_time_s,
+              1);
+}
+
+TEST(Predict, CardsHeldBelowTheirPowerAreSlower) {
+  const auto of = [](const char* hardware) {
+    MeasuredRun run = gpt_22b();
+    run.hardware = hardware;
+    return predict(run).metrics.iteration_time_s;
+  };
+  const double usual_s = of("A100-SXM4-80GB");
+  EXPECT_EQ(of("A100-SXM4-80GB (400 W)"), usual_s);
+  EXPECT_EQ(of("A100-SXM4-80GB, 1.5 kW node"), usual_s);
+  EXPECT_GT(of("A100-SXM4-80GB (250W)"), usual_s);
+  EXPECT_LT(of("A100-SXM4-80GB (250W)"), usual_s * std::cbrt(400.0 / 250));
 }
 
 TEST(Predict, SaysWhyNot) {

@@ -52,6 +52,13 @@ TEST(RunWords, Recomputation) {
   EXPECT_EQ(read("mlp"), std::nullopt);
 }
 
+TEST(RunWords, EverySecondOperatorIsNeitherFullNorSelective) {
+  EXPECT_TRUE(recomputes_every_second("selective per-op"));
+  EXPECT_TRUE(recomputes_every_second("Selective (per op)"));
+  EXPECT_FALSE(recomputes_every_second("selective"));
+  EXPECT_FALSE(recomputes_every_second("per-op (plan)"));
+}
+
 TEST(RunWords, Precisions) {
   const auto read = [](const std::string& text) -> std::optional<Dtype> {
     Precision precision;
@@ -65,7 +72,9 @@ TEST(RunWords, Precisions) {
   EXPECT_EQ(read("FP8-CS"), Dtype::f8);
   EXPECT_EQ(read("NVFP4"), Dtype::f4);
   EXPECT_EQ(read("TF32"), Dtype::tf32);
-  EXPECT_EQ(read("fp8/bf16"), std::nullopt);
+  EXPECT_EQ(read("fp8/bf16"), Dtype::f8);
+  EXPECT_EQ(read("float8 tensorwise"), Dtype::f8);
+  EXPECT_EQ(read("float8_rowwise"), Dtype::f8);
   EXPECT_EQ(read("int8"), std::nullopt);
 }
 

@@ -126,4 +126,14 @@ CsvTable parse_csv(std::string_view text, const std::string& file) {
   return table;
 }
 
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of("\",\n\r") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) {
+    quoted += c;
+    if (c == '"') quoted += c;
+  }
+  return quoted + '"';
+}
+
 }  // namespace braid

@@ -30,4 +30,7 @@ struct CsvTable {
 /// UTF-8. Linear in the text.
 CsvTable parse_csv(std::string_view text, const std::string& file);
 
+/// Text as a field, in quotes where it needs them.
+std::string csv_field(const std::string& text);
+
 }  // namespace braid

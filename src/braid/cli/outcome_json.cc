@@ -1,12 +1,14 @@
 #include "braid/cli/outcome_json.h"
 
 #include <cmath>
+#include <optional>
 
 #include "braid/plan/plan_json.h"
 #include "braid/plan/stage_load.h"
 #include "braid/report/devices_text.h"
 #include "braid/report/plan_text.h"
 #include "braid/report/recommendation_text.h"
+#include "braid/trust/confidence.h"
 
 namespace braid {
 namespace {
@@ -34,6 +36,32 @@ Json metrics_to_json(const Metrics& metrics, double bound_s) {
   time["offload_s"] = metrics.offload_s;
   time["optimizer_s"] = metrics.optimizer_s;
   json["time"] = std::move(time);
+  return json;
+}
+
+/// Null for a plan whose times are those of a profile.
+Json confidence_to_json(const Plan& plan, const Metrics& metrics) {
+  const std::optional<Confidence> confidence = confidence_of(plan, metrics);
+  if (!confidence) return nullptr;
+  const auto ends = [](const std::optional<ErrorInterval>& interval, double figure) -> Json {
+    if (!interval) return nullptr;
+    return {figure * interval->low, figure * interval->high};
+  };
+  Json json = Json::object();
+  json["level"] = kIntervalLevel;
+  json["iteration_time_s"] = ends(confidence->time, metrics.iteration_time_s);
+  json["peak_memory_bytes"] = ends(confidence->memory, metrics.peak_memory_bytes);
+  json["beyond"] = confidence->beyond;
+  json["nearest"] = Json::array();
+  for (const RunError& run : confidence->nearest) {
+    json["nearest"].push_back({{"source", run.source},
+                               {"model", run.model},
+                               {"model_parameters", run.traits.parameters},
+                               {"chip", run.traits.chip},
+                               {"devices", run.traits.devices},
+                               {"trainer", run.traits.trainer},
+                               {"error", std::exp(-run.error) - 1}});
+  }
   return json;
 }
 
@@ -117,6 +145,7 @@ Json objective_to_json(const Outcome& outcome) {
 
 Json candidate_to_json(const Candidate& candidate, const LowerBound& bound) {
   Json json = metrics_to_json(candidate.metrics, bound.time_s);
+  json["confidence"] = confidence_to_json(candidate.plan, candidate.metrics);
   json["global_batch"] = candidate.plan.global_batch;
   json["devices_used"] = devices_used(candidate.plan);
   json["parallel"] = to_json(candidate.plan.parallel);
@@ -133,6 +162,7 @@ Json outcome_to_json(const Outcome& outcome, const std::string& planner, double 
   if (!outcome.candidates.empty()) {
     const Candidate& best = outcome.candidates.front();
     json.update(metrics_to_json(best.metrics, outcome.physical_bound.time_s));
+    json["confidence"] = confidence_to_json(best.plan, best.metrics);
     json["model"] = best.plan.model;
     json["model_parameters"] = best.plan.model_parameters;
     json["system"] = best.plan.system.name;
@@ -169,6 +199,7 @@ Json outcome_to_json(const Outcome& outcome, const std::string& planner, double 
   for (std::size_t i = 1; i < outcome.candidates.size(); ++i) {
     const Candidate& candidate = outcome.candidates[i];
     Json part = metrics_to_json(candidate.metrics, outcome.physical_bound.time_s);
+    part["confidence"] = confidence_to_json(candidate.plan, candidate.metrics);
     part["parallel"] = to_json(candidate.plan.parallel);
     json["alternatives"].push_back(std::move(part));
   }

@@ -16,14 +16,16 @@
 #include "braid/report/table.h"
 #include "braid/validate/accuracy_text.h"
 #include "braid/validate/calibrate.h"
+#include "braid/validate/coverage.h"
 #include "braid/validate/cross_validate.h"
+#include "braid/validate/run_errors.h"
 
 namespace braid {
 namespace {
 
 struct CalibrateOptions {
   std::string runs, chip, out;
-  std::string kernels, source;
+  std::string kernels, source, evidence;
   bool json = false, cross_validate = false;
 };
 
@@ -64,6 +66,21 @@ void print(const std::vector<LeftOut>& left_out) {
       "(of the rest); fitted: all of its\nruns. alone: fitted to its runs and no others.\n");
 }
 
+void print(const std::vector<SourceCoverage>& sources) {
+  std::vector<std::vector<std::string>> table = {
+      {"80 % intervals", "runs", "within", "width", "left out: within", "width"}};
+  for (const SourceCoverage& source : sources) {
+    table.push_back({source.source.empty() ? "all" : source.source, std::to_string(source.runs),
+                     percent(source.covered), percent(source.width),
+                     percent(source.covered_left_out), percent(source.width_left_out)});
+  }
+  fmt::print("\n{}", text_table(table));
+  fmt::print(
+      "\nOf how many runs the measured time lies in the interval that all other runs give, and of "
+      "how\nmany in the one that the other datasets alone give, whose figures are fitted to these. "
+      "Widths are\nmeans, of the predicted time.\n");
+}
+
 Json to_json(const LeftOut& left) {
   return {{"dataset", left.dataset},
           {"runs", left.runs},
@@ -75,6 +92,19 @@ Json to_json(const LeftOut& left) {
           {"mape_dozen", left.mape_dozen < 0 ? Json() : Json(left.mape_dozen)},
           {"mape_fitted", left.mape_fitted},
           {"mape_alone", left.mape_alone}};
+}
+
+Json to_json(const std::vector<SourceCoverage>& sources) {
+  Json json = Json::array();
+  for (const SourceCoverage& source : sources) {
+    json.push_back({{"dataset", source.source},
+                    {"runs", source.runs},
+                    {"covered", source.covered},
+                    {"width", source.width},
+                    {"covered_left_out", source.covered_left_out},
+                    {"width_left_out", source.width_left_out}});
+  }
+  return json;
 }
 
 Json to_json(const ChipCalibration& fit) {
@@ -132,7 +162,12 @@ int run(const CalibrateOptions& options) {
     figures.push_back({runs.chip, runs.runs.size(), fits.back().after});
   }
   std::vector<LeftOut> left_out;
-  if (options.cross_validate) left_out = cross_validate(chips);
+  Evidence evidence;
+  if (options.cross_validate || !options.evidence.empty()) left_out = cross_validate(chips);
+  if (!options.evidence.empty()) {
+    evidence = evidence_of(input.runs, left_out);
+    write_file(options.evidence, evidence_text(evidence));
+  }
   const std::string text = calibration_text(figures);
   if (!options.out.empty()) write_file(options.out, text);
   if (options.json) {
@@ -141,6 +176,7 @@ int run(const CalibrateOptions& options) {
     for (const ChipCalibration& fit : fits) json["chips"].push_back(to_json(fit));
     json["left_out"] = Json::array();
     for (const LeftOut& left : left_out) json["left_out"].push_back(to_json(left));
+    if (!evidence.empty()) json["coverage"] = to_json(coverage_of(evidence));
     fmt::print("{}", to_text(json));
     return kFound;
   }
@@ -151,6 +187,7 @@ int run(const CalibrateOptions& options) {
     fmt::print("Written to {}; use it with --calibration.\n", options.out);
   }
   if (options.cross_validate) print(left_out);
+  if (!evidence.empty()) print(coverage_of(evidence));
   return kFound;
 }
 
@@ -173,6 +210,8 @@ Run add_calibrate(CLI::App& app) {
   verb.add_option("--out,-o", options->out, "Write the figures here rather than print them");
   verb.add_flag("--cross-validate", options->cross_validate,
                 "Say how far off each dataset is when the others alone are fitted");
+  add_output_file(verb, "--evidence", options->evidence,
+                  "Write how far off each run is, which intervals rest on, to this file");
   verb.add_flag("--json", options->json, "Print exactly one JSON object");
   return [options] { return run(*options); };
 }

@@ -9,6 +9,7 @@
 #include "braid/base/quantity.h"
 #include "braid/base/rounding.h"
 #include "braid/plan/stage_context.h"
+#include "braid/report/confidence_text.h"
 #include "braid/report/devices_text.h"
 #include "braid/report/plan_text.h"
 #include "braid/report/plans_table.h"
@@ -164,6 +165,8 @@ std::string evaluation_text(const ConfigurationEvaluation& evaluation) {
   return heading(evaluation.mine.candidate.plan) + table_text(evaluation) + verdict(evaluation) +
          terms_text(evaluation) + memory_text(evaluation) + changes_text(evaluation) +
          run_text(evaluation) +
+         list_text("How sure yours is: four of five measurements lie within",
+                   confidence_lines(evaluation.mine.candidate)) +
          fmt::format("No plan at all takes less than {:.4g} s ({}), {:.1f}% of yours.\n",
                      evaluation.bound.time_s, evaluation.bound.binding,
                      100 * evaluation.bound.time_s / mine.iteration_time_s) +

@@ -9,6 +9,7 @@
 #include "braid/base/quantity.h"
 #include "braid/plan/names.h"
 #include "braid/plan/stage_context.h"
+#include "braid/report/confidence_text.h"
 #include "braid/report/devices_text.h"
 #include "braid/report/form_text.h"
 #include "braid/report/html_parts.h"
@@ -161,6 +162,15 @@ std::string provenance_section(const Plan& plan) {
   return text + "</ul>\n";
 }
 
+/// Empty where the times are those of a profile.
+std::string confidence_section(const Plan& plan, const Metrics& metrics) {
+  const std::vector<std::string> lines = confidence_lines({plan, metrics});
+  if (lines.empty()) return "";
+  std::string text = "<p class=\"note\">Four of five measurements lie within:</p>\n<ul>\n";
+  for (const std::string& line : lines) text += "<li>" + escaped(line) + "</li>\n";
+  return text + "</ul>\n";
+}
+
 std::string row(const std::string& name, const std::string& value) {
   return "<tr><td>" + name + "</td><td>" + escaped(value) + "</td></tr>\n";
 }
@@ -228,6 +238,7 @@ std::string html_report(const Plan& plan, const Alternatives& alternatives,
   text += section("Where the time goes",
                   bar(time_shares(metrics), metrics.iteration_time_s) +
                       legend(time_shares(metrics), seconds_text, metrics.iteration_time_s));
+  text += section("How sure that is", confidence_section(plan, metrics));
   text += run_section(run);
   text += section("Lower bound", bounds_section(plan, metrics));
   text += section("Stages", stages_section(plan));

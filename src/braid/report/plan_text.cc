@@ -11,6 +11,7 @@
 #include "braid/base/quantity.h"
 #include "braid/base/rounding.h"
 #include "braid/plan/names.h"
+#include "braid/report/confidence_text.h"
 #include "braid/report/devices_text.h"
 #include "braid/report/form_text.h"
 #include "braid/report/plans_table.h"
@@ -53,6 +54,14 @@ std::string shares_text(const std::vector<std::pair<std::string, double>>& parts
 std::string time_text(const Metrics& m) {
   return fmt::format("Where the time goes ({:.4g} s)\n", m.iteration_time_s) +
          shares_text(time_terms(m), m.iteration_time_s, "s", 1);
+}
+
+std::string sureness_text(const Candidate& best) {
+  const std::vector<std::string> lines = confidence_lines(best);
+  if (lines.empty()) return "";
+  std::string text = "How sure that is: four of five measurements lie within\n";
+  for (const std::string& line : lines) text += "  " + line + "\n";
+  return text + "\n";
 }
 
 std::string memory_text(const Plan& plan, const Metrics& m) {
@@ -249,6 +258,7 @@ std::string plan_text(const Outcome& outcome) {
                   plan.trainer.name.empty() ? "" : ", run by " + plan.trainer.name);
   text += plans_table(outcome) + "\n";
   text += time_text(best.metrics) + "\n";
+  text += sureness_text(best);
   text += memory_text(plan, best.metrics) + "\n";
   const std::string stages = stages_text(plan) + idle_text(outcome);
   if (!stages.empty()) text += stages + "\n";

@@ -106,7 +106,14 @@ Accuracy accuracy_of(const std::vector<MeasuredRun>& runs,
       ++accuracy.predicted_below_bound;
     }
     if (prediction.measured_s < prediction.bound_s) accuracy.measured_below_bound.push_back(i);
+    if (prediction.interval) {
+      ++accuracy.intervals;
+      accuracy.covered += prediction.is_inside() ? 1 : 0;
+      accuracy.width += prediction.interval->width();
+    }
     if (prediction.measured_memory_bytes > 0) {
+      if (prediction.memory_interval) ++accuracy.memory_intervals;
+      if (prediction.is_memory_inside()) ++accuracy.memory_covered;
       const double off =
           prediction.metrics.peak_memory_bytes / prediction.measured_memory_bytes - 1;
       ++accuracy.memory_runs;
@@ -115,6 +122,13 @@ Accuracy accuracy_of(const std::vector<MeasuredRun>& runs,
     }
   }
   accuracy.predicted = predicted.size();
+  if (accuracy.intervals > 0) {
+    accuracy.covered /= static_cast<double>(accuracy.intervals);
+    accuracy.width /= static_cast<double>(accuracy.intervals);
+  }
+  if (accuracy.memory_intervals > 0) {
+    accuracy.memory_covered /= static_cast<double>(accuracy.memory_intervals);
+  }
   if (accuracy.memory_runs > 0) {
     accuracy.memory_mape /= static_cast<double>(accuracy.memory_runs);
     accuracy.memory_bias /= static_cast<double>(accuracy.memory_runs);

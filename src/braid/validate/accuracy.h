@@ -36,6 +36,12 @@ struct Accuracy {
   std::size_t ranked = 0;       ///< Runs in such families.
   std::size_t memory_runs = 0;  ///< With a measured peak of memory.
   double memory_mape = 0, memory_bias = 0;
+  /// Of the runs with an interval, the share whose measured time lies within, and how wide the
+  /// intervals are, a share of the predicted time.
+  double covered = 0, width = 0;
+  std::size_t intervals = 0;  ///< How many have one.
+  double memory_covered = 0;  ///< The same of peaks of memory.
+  std::size_t memory_intervals = 0;
   std::size_t predicted_below_bound = 0;  ///< Must be 0.
   /// Measured to be faster than the physical bound: a wrong row, or a wrong bound.
   std::vector<std::size_t> measured_below_bound;

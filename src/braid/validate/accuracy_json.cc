@@ -35,6 +35,11 @@ Json group_to_json(const std::vector<MeasuredRun>& runs, const std::vector<std::
     json["regret"] = a.regret;
     json["ranked"] = a.ranked;
   }
+  if (a.intervals > 0) {
+    json["covered"] = a.covered;
+    json["interval_width"] = a.width;
+  }
+  if (a.memory_intervals > 0) json["memory_covered"] = a.memory_covered;
   if (a.memory_runs > 0) {
     json["memory_rows"] = a.memory_runs;
     json["memory_mape"] = a.memory_mape;
@@ -53,6 +58,10 @@ Json run_to_json(const MeasuredRun& run, const Prediction& prediction) {
   json["chip"] = prediction.chip;
   json["measured_s"] = prediction.measured_s;
   json["predicted_s"] = m.iteration_time_s;
+  if (prediction.interval) {
+    json["low_s"] = m.iteration_time_s * prediction.interval->low;
+    json["high_s"] = m.iteration_time_s * prediction.interval->high;
+  }
   json["bound_s"] = prediction.bound_s;
   json["error"] = prediction.ratio() - 1;
   json["compute_s"] = m.compute_s;

@@ -25,6 +25,14 @@ constexpr std::array kFigures = {
            [](const Accuracy& a) { return a.ranked > 0 ? percent(a.regret) : std::string("-"); }},
     Figure{"one constant", [](const Accuracy& a) { return percent(a.constant_efficiency_mape); }},
     Figure{"bound", [](const Accuracy& a) { return percent(a.bound_mape); }},
+    Figure{"within",
+           [](const Accuracy& a) {
+             return a.intervals > 0 ? fmt::format("{:.0f}%", 100 * a.covered) : std::string("-");
+           }},
+    Figure{"width",
+           [](const Accuracy& a) {
+             return a.intervals > 0 ? fmt::format("{:.0f}%", 100 * a.width) : std::string("-");
+           }},
     Figure{"memory", [](const Accuracy& a) {
              return a.memory_runs > 0 ? percent(a.memory_mape) : std::string("-");
            }}};
@@ -58,7 +66,10 @@ std::string accuracy_legend() {
          "split the same work in different ways; regret: how much longer than the best of them the "
          "one that is predicted to be the best took. one constant: mean error of the physical "
          "bound over one efficiency fitted to these very runs. bound: mean error of the bound "
-         "itself. memory: mean error of the peak, where it was measured.";
+         "itself. within: of how many runs the measured time lies in the 80 % interval (a run of "
+         "the "
+         "evidence does not count for itself); width: of that interval, of the predicted time. "
+         "memory: mean error of the peak, where it was measured.";
 }
 
 }  // namespace braid

@@ -29,6 +29,7 @@ std::vector<CalibrationRuns> runs_by_chip(const std::vector<MeasuredRun>& runs) 
     of_chip.chip = name;
     of_chip.runs.push_back(std::move(prepared[i]));
     of_chip.datasets.push_back(runs[i].dataset);
+    of_chip.rows.push_back(i);
   }
   std::vector<CalibrationRuns> result;
   result.reserve(chips.size());

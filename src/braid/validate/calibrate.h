@@ -21,6 +21,7 @@ struct CalibrationRuns {
   std::string chip;
   std::vector<PreparedRun> runs;
   std::vector<std::string> datasets;  ///< Of each run.
+  std::vector<std::size_t> rows;      ///< Of each run, its index in the list they were taken from.
 };
 
 /// The runs that can be predicted, by chip, in the order of the chips' names.

@@ -239,6 +239,9 @@ std::vector<LeftOut> cross_validate(const std::vector<CalibrationRuns>& chips) {
       if (own.runs.empty()) continue;
       if (by_analogy[c]) left.by_analogy += own.runs.size();
       add_errors(own, figures[c], left.errors);
+      for (std::size_t i = 0; i < chips[c].rows.size(); ++i) {
+        if (chips[c].datasets[i] == name) left.rows.push_back(chips[c].rows[i]);
+      }
       add_errors(own, common[c], errors_fitted);
       add_errors(own, fitted(own, kCommon.host_operator_s), errors_alone);
     }

@@ -13,8 +13,9 @@ struct LeftOut {
   std::string dataset;
   std::size_t runs = 0;
   double mape = 0, median_ape = 0, bias = 0, worst = 0;  ///< As in Accuracy.
-  std::size_t by_analogy = 0;  ///< Of the runs, on chips that no other dataset has.
-  std::vector<double> errors;  ///< Predicted / measured - 1 of each.
+  std::size_t by_analogy = 0;     ///< Of the runs, on chips that no other dataset has.
+  std::vector<double> errors;     ///< Predicted / measured - 1 of each.
+  std::vector<std::size_t> rows;  ///< CalibrationRuns::rows of each.
   /// With figures fitted to all others and a dozen of its own, evenly picked, and drawn to those of
   /// chips most alike where a chip has no others: of the runs that were not picked. Negative when
   /// there are fewer than two dozen.

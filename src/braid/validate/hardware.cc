@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cctype>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -181,6 +182,33 @@ std::string mixed_spec(const std::vector<NamedHardware>& types, const MeasuredRu
   return "";
 }
 
+/// The power in watts that the text names ("H100 96 GB (500 W)"); 0 where it names none.
+double watts_in(std::string_view text) {
+  for (std::size_t at = text.find('w'); at != std::string_view::npos; at = text.find('w', at + 1)) {
+    const bool ends =
+        at + 1 == text.size() || !std::isalnum(static_cast<unsigned char>(text[at + 1]));
+    std::size_t begin = 0;
+    const auto watts = number_before(text, at, begin);
+    if (ends && watts && *watts > 0) return *watts;
+  }
+  return 0;
+}
+
+/// Cards that are held below their usual power run at lower clocks. A circuit's power goes with
+/// the cube of its clock, voltage with the clock (Hennessy and Patterson, Computer Architecture,
+/// section 1.5), and what units reach of their peak with the clock.
+void cap_power(double watts, Chip& chip) {
+  const double usual = chip.power_w.value_or(0);
+  if (watts <= 0 || watts >= usual) return;
+  const double clock = std::cbrt(watts / usual);
+  Efficiency& efficiency = chip.efficiency;
+  for (double* const share :
+       {&efficiency.matmul_peak_fraction, &efficiency.narrow_matmul_peak_fraction,
+        &efficiency.attention_peak_fraction, &efficiency.vector_peak_fraction}) {
+    *share *= clock;
+  }
+}
+
 }  // namespace
 
 RunSystem system_of(const MeasuredRun& run) {
@@ -211,6 +239,9 @@ RunSystem system_of(const MeasuredRun& run) {
   result.system = slices > 1 && run.devices % slices == 0
                       ? of_slices(types.front().cluster, slices, run.devices)
                       : load_system(types.front().cluster + ":" + std::to_string(run.devices));
+  for (DeviceGroup& group : result.system.groups) {
+    cap_power(watts_in(lowered(run.hardware)), group.chip);
+  }
   if (slices == 1) place_in_segments(result.system);
   resize_nodes(run.devices_per_node, result.system);
   NodeLinks links = links_of(lowered(run.interconnect));

@@ -18,7 +18,8 @@ struct RunSystem {
 /// used. Several types ("12x V100 + 4x T4") make a mixed cluster, in their order; how many there
 /// are of each must be said. Smaller nodes and network bandwidths that the row states ("4x100Gb
 /// RoCE per node", "400Gbps/node", "400Gb/s per GPU") replace the catalogue's, on clusters of one
-/// type; a multiple of 64 devices on racks of 72 takes 64 of each. Deterministic; loads a file a
+/// type; cards that are held below their usual power ("H100 (500 W)") reach less of their peak; a
+/// multiple of 64 devices on racks of 72 takes 64 of each. Deterministic; loads a file a
 /// type.
 RunSystem system_of(const MeasuredRun& run);
 

@@ -9,6 +9,8 @@
 #include "braid/plan/trainer.h"
 #include "braid/system/calibration.h"
 #include "braid/system/system.h"
+#include "braid/trust/interval.h"
+#include "braid/trust/job_traits.h"
 #include "braid/validate/measured_run.h"
 
 namespace braid {
@@ -25,9 +27,12 @@ struct PreparedRun {
   Trainer trainer;
   double measured_s = 0;             ///< Time of one iteration.
   double measured_memory_bytes = 0;  ///< 0: not measured.
-  bool frozen_weights = false;       ///< Only adapters are trained: no gradients of the weights.
-  double bound_s = 0;                ///< LowerBound::time_s: no prediction is below it.
-  std::string reason;                ///< Empty when the run can be predicted.
+  /// recomputes_every_second(): time and memory are halfway between those without recomputation,
+  /// which `parallel` has, and with full.
+  bool half_recompute = false;
+  bool frozen_weights = false;  ///< Only adapters are trained: no gradients of the weights.
+  double bound_s = 0;           ///< LowerBound::time_s: no prediction is below it.
+  std::string reason;           ///< Empty when the run can be predicted.
 };
 
 /// model_of, system_of, parallelism_of, measured_time_s. Deterministic; about a millisecond.
@@ -48,11 +53,23 @@ struct Prediction {
   std::string chip;  ///< Catalogue name; of several types joined by " + ".
   Parallelism parallel;
   Metrics metrics;
+  JobTraits traits;  ///< Of the plan, where the run is predicted.
+  /// As a plan has it, but a run of the evidence that is this very one does not count.
+  std::optional<ErrorInterval> interval, memory_interval;
   std::string reason;
 
   bool predicted() const { return reason.empty(); }
   /// Predicted over measured.
   double ratio() const { return metrics.iteration_time_s / measured_s; }
+  /// Whether the measured time lies in the interval.
+  bool is_inside() const {
+    return interval && 1 / ratio() >= interval->low && 1 / ratio() <= interval->high;
+  }
+  /// The same of the peak of memory.
+  bool is_memory_inside() const {
+    const double share = measured_memory_bytes / metrics.peak_memory_bytes;
+    return memory_interval && share >= memory_interval->low && share <= memory_interval->high;
+  }
 };
 
 /// With the calibration's figures in place of the catalogue's.

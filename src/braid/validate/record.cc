@@ -18,17 +18,6 @@ constexpr double kMostGrowth = 1.1;
 constexpr double kLeastError = 1e-3;
 constexpr const char* kRemedy = "write it again with braid validate RUNS --record FILE";
 
-/// A name as a CSV field.
-std::string field_of(const std::string& text) {
-  if (text.find_first_of("\",\n\r") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) {
-    quoted += c;
-    if (c == '"') quoted += c;
-  }
-  return quoted + '"';
-}
-
 std::vector<int> lines_not_predicted(const std::vector<MeasuredRun>& runs,
                                      const std::vector<Prediction>& predictions,
                                      const std::vector<std::size_t>& indices) {
@@ -83,7 +72,7 @@ std::string accuracy_record(const std::vector<MeasuredRun>& runs,
   std::string text = "dataset,runs,mean_error,memory_error,not_predicted\n";
   for (const AccuracyGroup& group : accuracy_by(runs, predictions, {"dataset"})) {
     const Accuracy& a = group.accuracy;
-    text += fmt::format("{},{},{:.4f},{},", field_of(group.values.front()), a.runs, a.mape,
+    text += fmt::format("{},{},{:.4f},{},", csv_field(group.values.front()), a.runs, a.mape,
                         a.memory_runs > 0 ? fmt::format("{:.4f}", a.memory_mape) : "");
     const char* separator = "";
     for (const int line : lines_not_predicted(runs, predictions, group.runs)) {

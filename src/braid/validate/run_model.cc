@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -127,11 +128,23 @@ Graph described_model(const MeasuredRun& run, Family family, std::int64_t head_d
   return build_decoder(spec, run.seq_len);
 }
 
+/// A file named in another one lies beside that.
+std::string beside(const std::string& file, const std::string& name) {
+  const std::filesystem::path path(name);
+  return path.is_absolute() ? name : (std::filesystem::path(file).parent_path() / path).string();
+}
+
 }  // namespace
 
 RunModel model_of(const MeasuredRun& run) {
   RunModel model;
   // Models of images have no sequence, or their patches.
+  if (run.model.ends_with(".json")) {
+    model.graph =
+        load_model(beside(run.file, run.model),
+                   {.seq_len = run.seq_len, .layers = run.layers, .dense_layers = -1, .dims = {}});
+    return model;
+  }
   const std::string zoo = zoo_name(run.model);
   if (run.seq_len == 0 && run.layers == 0 && !zoo.empty()) {
     Graph graph = load_model(zoo, {});

@@ -79,10 +79,12 @@ RunParallelism parallelism_of(const MeasuredRun& run, std::int64_t layers) {
   const TrainerUsual usual = usual_of(run);
   parallel.zero = usual.zero;
   parallel.recompute = usual.recompute;
+  result.half_recompute = recomputes_every_second(run.recompute);
+  if (result.half_recompute) parallel.recompute = Recompute::none;
   ScheduleKind schedule = ScheduleKind::one_f_one_b;
   if (!read_sharding(run.sharding, parallel.zero, parallel.offload_optimizer)) {
     result.reason = "sharding " + in_quotes(run.sharding) + " is not known";
-  } else if (!read_recompute(run.recompute, parallel.recompute)) {
+  } else if (!result.half_recompute && !read_recompute(run.recompute, parallel.recompute)) {
     result.reason = "recomputation " + in_quotes(run.recompute) + " is not known";
   } else if (!read_precision(run.precision, result.precision)) {
     result.reason = "precision " + in_quotes(run.precision) + " is not known";

@@ -11,7 +11,8 @@ namespace braid {
 struct RunParallelism {
   Parallelism parallel;
   Precision precision;
-  std::string reason;  ///< Empty when it is known.
+  bool half_recompute = false;  ///< recomputes_every_second().
+  std::string reason;           ///< Empty when it is known.
 };
 
 /// Reads a run's degrees, batch, schedule, sharding, recomputation and precision. Degrees that are

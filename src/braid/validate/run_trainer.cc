@@ -49,7 +49,7 @@ TrainerSubject subject_of(const MeasuredRun& run) {
   subject.hardware = lowered(run.hardware);
   subject.precision = lowered(run.precision);
   subject.model = lowered(run.model);
-  subject.says = lowered(run.notes);
+  subject.says = lowered(run.notes + ' ' + run.sharding + ' ' + run.schedule);
   subject.version = version_in(subject.framework);
   subject.published = month_on_arxiv(lowered(run.source));
   return subject;

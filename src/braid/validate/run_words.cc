@@ -87,20 +87,31 @@ bool read_recompute(const std::string& text, Recompute& recompute) {
   return true;
 }
 
+bool recomputes_every_second(const std::string& text) {
+  const std::string name = plain(text);
+  return contains(name, "selective") && contains(name, "perop");
+}
+
 bool read_precision(const std::string& text, Precision& precision) {
   const std::string name = plain(text);
-  const bool brain = contains(name, "bf16") || contains(name, "bfloat16");
-  // A submission that says "fp8/bf16" does not say which.
-  if (name.empty() || brain) return !contains(name, "fp8");
+  if (name.empty()) return true;
+  constexpr std::array<std::string_view, 2> kEight = {"fp8", "float8"};
+  constexpr std::array<std::string_view, 2> kFour = {"fp4", "float4"};
+  constexpr std::array<std::string_view, 2> kBrain = {"bf16", "bfloat16"};
   constexpr std::array<std::string_view, 3> kHalf = {"fp16", "float16", "half"};
   constexpr std::array<std::string_view, 4> kMixed = {"mixed", "amp", "mixedprecision", "16mixed"};
-  if (has_any(name, kHalf) || is_any(name, kMixed)) {
-    if (contains(name, "fp8")) return false;
+  const bool brain = has_any(name, kBrain);
+  const bool half = !brain && (has_any(name, kHalf) || is_any(name, kMixed));
+  if (half) {
     precision.matmul = precision.activation = precision.weight = Dtype::f16;
-  } else if (contains(name, "fp8")) {
+  }
+  // Training in 8 bits or fewer is GEMMs in these and the rest in 16 bits: "fp8/bf16" says both.
+  if (has_any(name, kEight)) {
     precision.matmul = Dtype::f8;
-  } else if (contains(name, "fp4")) {
+  } else if (has_any(name, kFour)) {
     precision.matmul = Dtype::f4;
+  } else if (brain || half) {
+    return true;
   } else if (contains(name, "tf32") || contains(name, "fp32") || contains(name, "float32")) {
     precision.matmul = contains(name, "tf32") ? Dtype::tf32 : Dtype::f32;
     precision.activation = precision.weight = Dtype::f32;

@@ -17,7 +17,13 @@ bool read_sharding(const std::string& text, Zero& zero, bool& offload_optimizer)
 /// "none", "selective", "full", or whether there is any ("on", "checkpointing", "off").
 bool read_recompute(const std::string& text, Recompute& recompute);
 
-/// Types as trainers spell them. False also for two that are named at once.
+/// Whether only every second GEMM's output is kept and what lies between is done again, as
+/// torchtitan's selective recomputation per operator has it ("selective per-op"): about half of the
+/// forward pass (_get_custom_policy in its torchtitan/distributed/activation_checkpoint.py).
+bool recomputes_every_second(const std::string& text);
+
+/// Types as trainers spell them, scaling behind them or not ("float8 rowwise"). Of two that are
+/// named at once the narrower one is that of GEMMs.
 bool read_precision(const std::string& text, Precision& precision);
 
 /// Order of a pipeline's passes: GPipe, 1F1B, interleaved. Schedules with passes of other kinds

@@ -1,0 +1,114 @@
+#include "braid/tune/error_structure.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "braid/base/least_squares.h"
+
+namespace braid {
+namespace {
+
+using JobKey = std::tuple<std::string, std::string, std::string, std::string, std::string, double,
+                          double, double>;
+
+JobKey job_of(const RunError& run) {
+  const JobTraits& of = run.traits;
+  return {run.source, run.model,  of.chip,       of.trainer,
+          of.format,  of.devices, of.parameters, of.tokens};
+}
+
+/// Differences of errors at one distance.
+struct Differences {
+  double squares = 0;  ///< Sum of half squares.
+  double pairs = 0;
+};
+
+/// By whole doublings.
+std::map<int, Differences> variogram(const std::map<JobKey, std::vector<const RunError*>>& jobs) {
+  std::map<int, Differences> by_distance;
+  for (const auto& [key, runs] : jobs) {
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        const double difference = runs[i]->left_out - runs[j]->left_out;
+        const double distance = plan_distance(runs[i]->traits, runs[j]->traits);
+        Differences& at = by_distance[static_cast<int>(std::lround(distance))];
+        at.squares += difference * difference / 2;
+        at.pairs += 1;
+      }
+    }
+  }
+  return by_distance;
+}
+
+/// Mean square of the jobs' mean errors.
+double common_variance(const std::map<JobKey, std::vector<const RunError*>>& jobs) {
+  double squares = 0;
+  for (const auto& [key, runs] : jobs) {
+    double sum = 0;
+    for (const RunError* run : runs) sum += run->left_out;
+    const double mean = sum / static_cast<double>(runs.size());
+    squares += mean * mean;
+  }
+  return jobs.empty() ? 0 : squares / static_cast<double>(jobs.size());
+}
+
+}  // namespace
+
+double plan_distance(const JobTraits& a, const JobTraits& b) {
+  double doublings = 0;
+  for (double JobTraits::*each : {&JobTraits::tp, &JobTraits::pp, &JobTraits::dp, &JobTraits::cp,
+                                  &JobTraits::ep, &JobTraits::micro_batch_tokens}) {
+    doublings += std::abs(std::log2(a.*each / b.*each));
+  }
+  return doublings;
+}
+
+ErrorStructure error_structure(const Evidence& runs) {
+  std::map<JobKey, std::vector<const RunError*>> jobs;
+  for (const RunError& run : runs) jobs[job_of(run)].push_back(&run);
+  const std::map<int, Differences> measured = variogram(jobs);
+  LeastSquares problem;
+  problem.figures = {{1e-6, 1}, {1e-6, 1}, {0.1, 100}};
+  problem.loss = huber_loss(10);
+  for (const auto& [distance, at] : measured) problem.weights.push_back(at.pairs);
+  problem.residuals = [&](const std::vector<double>& figures) {
+    std::vector<double> residuals;
+    residuals.reserve(measured.size());
+    for (const auto& [distance, at] : measured) {
+      const double fitted = figures[0] + figures[1] * (1 - std::exp(-distance / figures[2]));
+      residuals.push_back(std::log(fitted / std::max(1e-9, at.squares / at.pairs)));
+    }
+    return residuals;
+  };
+  ErrorStructure errors;
+  errors.common = common_variance(jobs);
+  if (measured.empty()) return errors;
+  constexpr int steps = 100;
+  const Descent fit = descend(problem, {1e-3, 1e-2, 3}, {steps, 1e-9, true});
+  errors.own = fit.figures[0];
+  errors.spread = fit.figures[1];
+  errors.reach = fit.figures[2];
+  return errors;
+}
+
+Belief belief_of(std::span<const JobTraits> plans, std::span<const double> predicted_s,
+                 const ErrorStructure& errors) {
+  Belief belief;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    belief.mean.push_back(std::log(predicted_s[i]));
+    for (std::size_t j = 0; j < plans.size(); ++j) {
+      belief.covariance.push_back(
+          errors.common +
+          errors.spread * std::exp(-plan_distance(plans[i], plans[j]) / errors.reach) +
+          (i == j ? errors.own : 0));
+    }
+  }
+  return belief;
+}
+
+}  // namespace braid
