@@ -44,7 +44,7 @@ TEST(Documents, TheManPageNamesEveryVerbAndOption) {
   }
   for (const char* verb :
        {"plan", "evaluate", "compare", "profile", "simulate", "verify", "export", "report",
-        "validate", "calibrate", "map", "explore", "place", "measure", "list", "show"}) {
+        "validate", "calibrate", "map", "explore", "tune", "place", "measure", "list", "show"}) {
     EXPECT_THAT(page, HasSubstr(std::string("braid ") + verb));
     for (const std::string& option : options_of(run_braid({verb, "--help-all"}).out)) {
       EXPECT_TRUE(page.find(option) != std::string::npos) << verb << " " << option;

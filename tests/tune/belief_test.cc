@@ -85,25 +85,34 @@ TEST(Belief, WhatIsMeasuredWithoutNoiseIsKnown) {
   EXPECT_NEAR(knowledge_gradients(belief, 0)[2], 0, 1e-9);
 }
 
-TEST(Belief, ExpectedRegretLiesBetweenItsBounds) {
+TEST(Belief, DrawsHaveItsMeansAndCovariances) {
   std::mt19937 random(10);
-  std::normal_distribution<double> normal;
-  for (int trial = 0; trial < 10; ++trial) {
-    // Independent numbers can be drawn one by one.
-    Belief belief = random_belief(4, random);
-    for (std::size_t i = 0; i < 16; ++i) belief.covariance[i] = i % 5 == 0 ? 0.01 : 0;
-    const std::size_t chosen = least_expected(belief);
-    double sum = 0;
-    constexpr int draws = 20000;
-    for (int d = 0; d < draws; ++d) {
-      std::vector<double> drawn;
-      for (const double mean : belief.mean) drawn.push_back(mean + 0.1 * normal(random));
-      sum += drawn[chosen] - *std::min_element(drawn.begin(), drawn.end());
+  Belief belief = random_belief(3, random);
+  observe(belief, 1, 0.1, 0);
+  constexpr std::size_t count = 20000;
+  const std::vector<double> drawn = draws_from(belief, count);
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (std::size_t j = 0; j < 3; ++j) {
+      double sum = 0, product = 0;
+      for (std::size_t d = 0; d < count; ++d) {
+        sum += drawn[3 * d + i] - belief.mean[i];
+        product += (drawn[3 * d + i] - belief.mean[i]) * (drawn[3 * d + j] - belief.mean[j]);
+      }
+      EXPECT_NEAR(sum / count, 0, 5e-3);
+      EXPECT_NEAR(product / count, belief.covariance[3 * i + j], 2e-3);
     }
-    const ExpectedRegret regret = expected_regret(belief, chosen);
-    EXPECT_GE(sum / draws, regret.at_least - 2e-3);
-    EXPECT_LE(sum / draws, regret.at_most + 2e-3);
   }
+}
+
+/// Of two numbers it is known in closed form.
+TEST(Belief, ExpectedLossAgainstOneOther) {
+  const Belief belief{{0.0, 0.05}, {0.01, 0.002, 0.002, 0.02}};
+  const double deviation = std::sqrt(0.01 + 0.02 - 2 * 0.002);
+  const double z = -0.05 / deviation;
+  const double expected = -0.05 * std::erfc(-z / std::sqrt(2)) / 2 +
+                          deviation * std::exp(-z * z / 2) / std::sqrt(2 * M_PI);
+  EXPECT_NEAR(expected_loss(belief, 0), expected, 3e-3);
+  EXPECT_NEAR(expected_loss(belief, 1) - expected_loss(belief, 0), 0.05, 6e-3);
 }
 
 TEST(Belief, MeasuresWhatMayChangeTheChoice) {

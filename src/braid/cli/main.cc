@@ -81,6 +81,7 @@ int run_program(int argc, char** argv) {
     verbs.emplace_back("validate", braid::add_validate(app));
     verbs.emplace_back("map", braid::add_map(app));
     verbs.emplace_back("explore", braid::add_explore(app));
+    verbs.emplace_back("tune", braid::add_tune(app));
     verbs.emplace_back("place", braid::add_place(app));
     verbs.emplace_back("measure", braid::add_measure(app));
     verbs.emplace_back("calibrate", braid::add_calibrate(app));

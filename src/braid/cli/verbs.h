@@ -34,6 +34,7 @@ Run add_show(CLI::App& app);
 Run add_validate(CLI::App& app);
 Run add_map(CLI::App& app);
 Run add_explore(CLI::App& app);
+Run add_tune(CLI::App& app);
 Run add_place(CLI::App& app);
 Run add_measure(CLI::App& app);
 Run add_calibrate(CLI::App& app);

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <numbers>
-#include <numeric>
+#include <random>
 
 #include "braid/base/infinity.h"
 
@@ -90,16 +91,44 @@ std::vector<double> knowledge_gradients(const Belief& belief, double noise_varia
   return gains;
 }
 
-ExpectedRegret expected_regret(const Belief& belief, std::size_t i) {
-  ExpectedRegret regret;
-  for (std::size_t j = 0; j < belief.size(); ++j) {
-    if (j == i) continue;
-    const double each = expected_positive(belief.mean[i] - belief.mean[j],
-                                          std::sqrt(std::max(0.0, belief.variance_between(i, j))));
-    regret.at_least = std::max(regret.at_least, each);
-    regret.at_most += each;
+std::vector<double> draws_from(const Belief& belief, std::size_t draws) {
+  const std::size_t n = belief.size();
+  constexpr double least_variance = 1e-12;
+  std::vector<double> factor(n * n, 0);  // Cholesky's, lower triangle.
+  for (std::size_t j = 0; j < n; ++j) {
+    for (std::size_t i = j; i < n; ++i) {
+      double left = belief.covariance[i * n + j] + (i == j ? least_variance : 0);
+      for (std::size_t k = 0; k < j; ++k) left -= factor[i * n + k] * factor[j * n + k];
+      factor[i * n + j] =
+          i == j ? std::sqrt(std::max(left, least_variance)) : left / factor[j * n + j];
+    }
   }
-  return regret;
+  std::mt19937_64 random(1);
+  std::normal_distribution<double> normal;
+  std::vector<double> drawn;
+  drawn.reserve(draws * n);
+  std::vector<double> independent(n);
+  for (std::size_t d = 0; d < draws; ++d) {
+    for (double& each : independent) each = normal(random);
+    for (std::size_t i = 0; i < n; ++i) {
+      double sum = belief.mean[i];
+      for (std::size_t k = 0; k <= i; ++k) sum += factor[i * n + k] * independent[k];
+      drawn.push_back(sum);
+    }
+  }
+  return drawn;
+}
+
+double expected_loss(const Belief& belief, std::size_t i) {
+  constexpr std::size_t draws = 4096;
+  const std::vector<double> drawn = draws_from(belief, draws);
+  double sum = 0;
+  for (auto each = drawn.begin(); each != drawn.end();
+       each += static_cast<std::ptrdiff_t>(belief.size())) {
+    const auto end = each + static_cast<std::ptrdiff_t>(belief.size());
+    sum += each[static_cast<std::ptrdiff_t>(i)] - *std::min_element(each, end);
+  }
+  return sum / static_cast<double>(draws);
 }
 
 std::vector<std::size_t> worth_measuring(Belief belief, double noise_variance, double worth,

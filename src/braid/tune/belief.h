@@ -35,12 +35,13 @@ std::size_t least_expected(const Belief& belief);
 /// Exact. Cost: n² log n.
 std::vector<double> knowledge_gradients(const Belief& belief, double noise_variance);
 
-/// At least by how much the number `i` is expected to lie above the least of all: the greatest
-/// that is expected against any other one. And at most: the sum over all others.
-struct ExpectedRegret {
-  double at_least = 0, at_most = 0;
-};
-ExpectedRegret expected_regret(const Belief& belief, std::size_t i);
+/// So many draws from the belief, one after the other, [draw · size() + i]. Deterministic. A belief
+/// that measurements have made singular is drawn from as if its variances were 1e-12 greater.
+std::vector<double> draws_from(const Belief& belief, std::size_t draws);
+
+/// By how much the number `i` is expected to lie above the least of all: the mean over a few
+/// thousand draws.
+double expected_loss(const Belief& belief, std::size_t i);
 
 /// What to measure next, one after the other, at most `count`: each has the greatest knowledge
 /// gradient when those before it are measured and come out as they are expected; ends where that is

@@ -72,8 +72,10 @@ ErrorStructure error_structure(const Evidence& runs) {
   std::map<JobKey, std::vector<const RunError*>> jobs;
   for (const RunError& run : runs) jobs[job_of(run)].push_back(&run);
   const std::map<int, Differences> measured = variogram(jobs);
+  // What lies farther apart than any two runs nobody has seen.
+  const double farthest = measured.empty() ? 1 : std::max(1, measured.rbegin()->first);
   LeastSquares problem;
-  problem.figures = {{1e-6, 1}, {1e-6, 1}, {0.1, 100}};
+  problem.figures = {{1e-6, 1}, {1e-6, 1}, {0.1, farthest}};
   problem.loss = huber_loss(10);
   for (const auto& [distance, at] : measured) problem.weights.push_back(at.pairs);
   problem.residuals = [&](const std::vector<double>& figures) {
@@ -89,7 +91,7 @@ ErrorStructure error_structure(const Evidence& runs) {
   errors.common = common_variance(jobs);
   if (measured.empty()) return errors;
   constexpr int steps = 100;
-  const Descent fit = descend(problem, {1e-3, 1e-2, 3}, {steps, 1e-9, true});
+  const Descent fit = descend(problem, {1e-3, 1e-2, std::min(3.0, farthest)}, {steps, 1e-9, true});
   errors.own = fit.figures[0];
   errors.spread = fit.figures[1];
   errors.reach = fit.figures[2];
@@ -102,10 +104,10 @@ Belief belief_of(std::span<const JobTraits> plans, std::span<const double> predi
   for (std::size_t i = 0; i < plans.size(); ++i) {
     belief.mean.push_back(std::log(predicted_s[i]));
     for (std::size_t j = 0; j < plans.size(); ++j) {
-      belief.covariance.push_back(
-          errors.common +
-          errors.spread * std::exp(-plan_distance(plans[i], plans[j]) / errors.reach) +
-          (i == j ? errors.own : 0));
+      belief.covariance.push_back(errors.common +
+                                  errors.spread *
+                                      std::exp(-plan_distance(plans[i], plans[j]) / errors.reach) +
+                                  (i == j ? errors.own : 0));
     }
   }
   return belief;

@@ -24,8 +24,8 @@ double plan_distance(const JobTraits& a, const JobTraits& b);
 /// The structure of the left-out errors of measured runs. Half the mean square of the difference of
 /// the errors of two plans of one job, by their distance (a variogram; Matheron 1963), is `own +
 /// spread · (1 - exp(-distance / reach))`, fitted by least squares, each distance weighing as many
-/// pairs as it has. Runs are of one job where source, model, chip, trainer, format, devices and
-/// tokens are the same. Cost: pairs of runs.
+/// pairs as it has and `reach` at most the greatest. Runs are of one job where source, model, chip,
+/// trainer, format, devices and tokens are the same. Cost: pairs of runs.
 ErrorStructure error_structure(const Evidence& runs);
 
 /// What is believed of the logarithms of the times of plans of one job that are predicted to take

@@ -1,0 +1,141 @@
+#include "braid/tune/error_structure.h"
+
+#include <cmath>
+#include <random>
+
+#include <gtest/gtest.h>
+
+namespace braid {
+namespace {
+
+JobTraits plan_of(double tp, double pp, double dp, double micro_batch) {
+  JobTraits traits;
+  traits.tp = tp;
+  traits.pp = pp;
+  traits.dp = dp;
+  traits.micro_batch_tokens = 1024 * micro_batch;
+  return traits;
+}
+
+std::vector<JobTraits> some_plans() {
+  std::vector<JobTraits> plans;
+  for (const double tp : {1, 2, 4}) {
+    for (const double pp : {1, 2, 4}) {
+      for (const double micro_batch : {1, 2}) {
+        plans.push_back(plan_of(tp, pp, 16 / tp / pp, micro_batch));
+      }
+    }
+  }
+  return plans;
+}
+
+/// A draw from a belief, by Cholesky's factor.
+std::vector<double> drawn_from(const Belief& belief, std::mt19937& random) {
+  const std::size_t n = belief.size();
+  std::vector<double> factor(n * n, 0), drawn = belief.mean;
+  std::normal_distribution<double> normal;
+  for (std::size_t j = 0; j < n; ++j) {
+    const double z = normal(random);
+    for (std::size_t i = j; i < n; ++i) {
+      double left = belief.covariance[i * n + j];
+      for (std::size_t k = 0; k < j; ++k) left -= factor[i * n + k] * factor[j * n + k];
+      factor[i * n + j] = i == j ? std::sqrt(left) : left / factor[j * n + j];
+      drawn[i] += factor[i * n + j] * z;
+    }
+  }
+  return drawn;
+}
+
+TEST(PlanDistance, CountsDoublings) {
+  EXPECT_EQ(plan_distance(plan_of(1, 4, 2, 1), plan_of(1, 4, 2, 1)), 0);
+  EXPECT_EQ(plan_distance(plan_of(1, 4, 2, 1), plan_of(2, 1, 4, 1)), 1 + 2 + 1);
+  EXPECT_EQ(plan_distance(plan_of(1, 1, 1, 8), plan_of(1, 1, 1, 1)), 3);
+}
+
+/// Errors that are drawn from a structure have it.
+TEST(ErrorStructure, IsFoundInWhatWasDrawnFromIt) {
+  const ErrorStructure truth{0.02, 0.012, 3, 0.002};
+  const std::vector<JobTraits> plans = some_plans();
+  const Belief belief = belief_of(plans, std::vector<double>(plans.size(), 1), truth);
+  std::mt19937 random(11);
+  Evidence runs;
+  for (int job = 0; job < 400; ++job) {
+    const std::vector<double> errors = drawn_from(belief, random);
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      RunError run;
+      run.source = std::to_string(job);
+      run.traits = plans[i];
+      run.left_out = errors[i];
+      runs.push_back(run);
+    }
+  }
+  const ErrorStructure found = error_structure(runs);
+  EXPECT_NEAR(found.own, truth.own, 0.001);
+  EXPECT_NEAR(found.spread, truth.spread, 0.003);
+  EXPECT_NEAR(found.reach, truth.reach, 0.6);
+  EXPECT_NEAR(found.common, truth.common + truth.spread / 3, 0.006);
+}
+
+TEST(ErrorStructure, OfTheEvidenceThatComesWithTheProgram) {
+  const ErrorStructure errors = error_structure(evidence());
+  EXPECT_GT(errors.own, 1e-4);
+  EXPECT_GT(errors.spread, errors.own);
+  EXPECT_GT(errors.reach, 0.5);
+  EXPECT_LT(errors.common, 0.1);
+  RecordProperty("own", std::to_string(errors.own));
+  RecordProperty("spread", std::to_string(errors.spread));
+  RecordProperty("reach", std::to_string(errors.reach));
+  RecordProperty("common", std::to_string(errors.common));
+}
+
+/// What follows is how well choosing by knowledge gradients does, where the truth is drawn from the
+/// structure of the evidence: less is lost than by measuring the plans that are predicted to be the
+/// fastest, or any.
+struct Trial {
+  std::size_t chosen = 0;
+  double lost = 0;
+};
+
+enum class Choice { gradients, fastest, random };
+
+Trial run_trial(const Belief& prior, const std::vector<double>& truth, Choice choice,
+                std::mt19937& random) {
+  constexpr double noise = 1e-4;
+  std::normal_distribution<double> normal(0, std::sqrt(noise));
+  Belief belief = prior;
+  for (std::size_t round = 0; round < 5; ++round) {
+    std::size_t next = round;  // Predicted times ascend.
+    if (choice == Choice::random) next = random() % prior.size();
+    if (choice == Choice::gradients) {
+      const std::vector<std::size_t> worth = worth_measuring(belief, noise, 1e-4, 1);
+      if (worth.empty()) break;
+      next = worth.front();
+    }
+    observe(belief, next, truth[next] + normal(random), noise);
+  }
+  Trial trial{least_expected(belief), 0};
+  trial.lost = truth[trial.chosen] - *std::min_element(truth.begin(), truth.end());
+  return trial;
+}
+
+TEST(ErrorStructure, MeasuringByGradientsLosesLeast) {
+  const std::vector<JobTraits> plans = some_plans();
+  std::vector<double> predicted_s;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    predicted_s.push_back(std::exp(0.01 * static_cast<double>(i)));
+  }
+  const Belief belief = belief_of(plans, predicted_s, error_structure(evidence()));
+  std::mt19937 random(12);
+  double by_gradients = 0, by_prediction = 0, by_chance = 0;
+  for (int trial = 0; trial < 200; ++trial) {
+    const std::vector<double> truth = drawn_from(belief, random);
+    by_gradients += run_trial(belief, truth, Choice::gradients, random).lost;
+    by_prediction += run_trial(belief, truth, Choice::fastest, random).lost;
+    by_chance += run_trial(belief, truth, Choice::random, random).lost;
+  }
+  EXPECT_LT(by_gradients, 0.85 * by_prediction);
+  EXPECT_LT(by_gradients, 0.85 * by_chance);
+}
+
+}  // namespace
+}  // namespace braid
