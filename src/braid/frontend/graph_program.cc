@@ -4,7 +4,9 @@
 
 namespace braid {
 
-Program program_from_graph(const Graph& graph) { return GraphTranslator(graph).program(); }
+Program program_from_graph(const Graph& graph) { return layered_program(graph).program; }
+
+LayeredProgram layered_program(const Graph& graph) { return GraphTranslator(graph).program(); }
 
 double weight_bytes(const Program& program) {
   double bytes = 0;

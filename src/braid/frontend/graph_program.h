@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "braid/graph/graph.h"
 #include "braid/program/program.h"
@@ -22,6 +23,18 @@ namespace braid {
 /// Throws Error, naming the operator: experts, recurrent cells, transposed convolutions, training
 /// graphs, attention with learned relative positions, and shapes that no rule above explains.
 Program program_from_graph(const Graph& graph);
+
+/// The program of a graph with what training needs to know of it.
+struct LayeredProgram {
+  Program program;
+  std::vector<OperatorId> operators;  ///< By node: the graph's operator that it belongs to.
+  std::vector<Shape> shapes;          ///< By value: of operators' results; others' are empty.
+  std::vector<ValueId> parameters;    ///< Weights that are parameters of the graph, ascending.
+  std::vector<ValueId> logits;        ///< Outputs that a loss of the graph reads, ascending.
+};
+
+/// As program_from_graph().
+LayeredProgram layered_program(const Graph& graph);
 
 /// Bytes of a program's weights in f32, those that are missing included.
 double weight_bytes(const Program& program);

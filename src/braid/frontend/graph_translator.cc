@@ -21,7 +21,7 @@ constexpr std::int64_t opset = 24;
 GraphTranslator::GraphTranslator(const Graph& graph)
     : graph_(graph), builder_(graph.name, opset), written_(graph.tensors.size()) {}
 
-Program GraphTranslator::program() {
+LayeredProgram GraphTranslator::program() {
   std::vector<bool> is_read(graph_.tensors.size(), false);
   for (const Operator& op : graph_.operators) {
     // What a loss reads is what inference gives.
@@ -37,7 +37,33 @@ Program GraphTranslator::program() {
         std::find(graph_.outputs.begin(), graph_.outputs.end(), id) != graph_.outputs.end();
     if (!is_read[at(id)] || is_output) outputs.push_back(written_[at(id)].value);
   }
-  return builder_.finish(std::move(outputs));
+  LayeredProgram result;
+  result.program = builder_.finish(std::move(outputs));
+  list_values(result);
+  result.operators = std::move(op_of_node_);
+  return result;
+}
+
+void GraphTranslator::list_values(LayeredProgram& result) const {
+  result.shapes.resize(result.program.values.size());
+  for (std::size_t t = 0; t < written_.size(); ++t) {
+    const Written& written = written_[t];
+    if (written.value < 0) continue;
+    if (graph_.tensors[t].is_parameter) {
+      result.parameters.push_back(written.value);
+    } else {
+      result.shapes[at(written.value)] = written.shape;
+    }
+  }
+  for (const Operator& op : graph_.operators) {
+    if (!std::holds_alternative<Loss>(op.kind)) continue;
+    const ValueId read = written_[at(op.inputs.front())].value;
+    if (read >= 0) result.logits.push_back(read);
+  }
+  for (std::vector<ValueId>* list : {&result.parameters, &result.logits}) {
+    std::sort(list->begin(), list->end());
+    list->erase(std::unique(list->begin(), list->end()), list->end());
+  }
 }
 
 void GraphTranslator::add(const Operator& op) {
@@ -96,6 +122,7 @@ ValueId GraphTranslator::node(const std::string& operation, std::vector<ValueId>
   const std::string name =
       nodes_of_op_ == 0 ? op_->name : fmt::format("{}.{}", op_->name, nodes_of_op_);
   ++nodes_of_op_;
+  op_of_node_.push_back(static_cast<OperatorId>(op_ - graph_.operators.data()));
   return builder_.node(operation, std::move(inputs), std::move(attributes), name);
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "braid/frontend/graph_program.h"
 #include "braid/graph/graph.h"
 #include "braid/program/program_builder.h"
 
@@ -13,13 +14,16 @@ namespace braid {
 class GraphTranslator {
  public:
   explicit GraphTranslator(const Graph& graph);
-  Program program();
+  LayeredProgram program();
 
  private:
   struct Written {
     ValueId value = -1;
     Shape shape;
   };
+
+  /// Values that operators' tensors became, as LayeredProgram has them.
+  void list_values(LayeredProgram& result) const;
 
   void add(const Operator& op);
   // Each is what an operator of that kind computes.
@@ -67,6 +71,7 @@ class GraphTranslator {
   std::vector<Written> written_;  ///< By tensor.
   const Operator* op_ = nullptr;  ///< Being written.
   std::int64_t nodes_of_op_ = 0;
+  std::vector<OperatorId> op_of_node_;
 };
 
 }  // namespace braid
