@@ -22,8 +22,8 @@ struct RandomJob {
 
 /// Layers of one or two products with functions between, each of the sum of one to three results
 /// before it; some are fed tokens or numbers, two may share a weight, and all that nobody reads is
-/// summed for the loss.
-inline Graph random_branches(std::mt19937_64& random, int layers) {
+/// summed for the loss. `chain`: each of the result of the layer before alone.
+inline Graph random_branches(std::mt19937_64& random, int layers, bool chain = false) {
   const std::int64_t rows = draw(random, 1, 3);
   constexpr std::int64_t kWidth = 4;
   GraphBuilder builder("random", rows);
@@ -35,7 +35,7 @@ inline Graph random_branches(std::mt19937_64& random, int layers) {
     const std::string name = "layer" + std::to_string(l);
     builder.begin_layer(name);
     TensorId x = -1;
-    if (l == 0 || draw(random, 0, 4) == 0) {
+    if (l == 0 || (!chain && draw(random, 0, 4) == 0)) {
       if (draw(random, 0, 1) == 0) {
         if (tokens < 0) tokens = builder.input("tokens", {rows}, Dtype::i64);
         const TensorId table = builder.parameter(name + ".table", {7, kWidth});
@@ -45,8 +45,8 @@ inline Graph random_branches(std::mt19937_64& random, int layers) {
         x = builder.linear(name + ".in", numbers, {rows, kWidth, kWidth}, true, Split::replicated);
       }
     }
-    for (int i = draw(random, 1, 3); i > 0 && !results.empty() && (x < 0 || i > 1); --i) {
-      const auto from = static_cast<std::size_t>(draw(random, 0, l - 1));
+    for (int i = chain ? 1 : draw(random, 1, 3); i > 0 && !results.empty() && (x < 0 || i > 1); --i) {
+      const auto from = static_cast<std::size_t>(draw(random, chain ? l - 1 : 0, l - 1));
       is_read[from] = true;
       x = x < 0 ? results[from]
                 : builder.residual(name + ".sum" + std::to_string(i), x, results[from], rows,
@@ -190,6 +190,17 @@ inline Plan uniform_plan_for(std::mt19937_64& random, const Graph& graph, int vp
     chunk.options.push_back(0);
   }
   return plan;
+}
+
+/// A schedule and the chunks a stage that it is for; no name: the plan's own.
+struct ScheduleCase {
+  std::string name;
+  int vp = 1;
+};
+inline std::vector<ScheduleCase> schedule_cases() {
+  return {{"", 1},      {"", 2},      {"gpipe", 1}, {"gpipe", 2}, {"1f1b", 1},
+          {"1f1b-least", 1}, {"interleaved", 2}, {"zb-h1", 1}, {"zb-h2", 1}, {"zb-v", 2},
+          {"kfkb", 1},  {"greedy", 1}, {"search", 1}};
 }
 
 }  // namespace braid::test

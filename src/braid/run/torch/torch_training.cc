@@ -26,6 +26,8 @@ torch::Tensor initial_weight(const Program& program, ValueId value,
   return constant ? torch_tensor(*constant, settings.type) : torch::Tensor();
 }
 
+std::vector<std::string> computed_operations() { return torch_operations(); }
+
 void set_torch_threads(int threads) { at::set_num_threads(threads); }
 
 namespace {

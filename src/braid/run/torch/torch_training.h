@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "braid/run/parameter_groups.h"
@@ -21,6 +22,9 @@ std::unique_ptr<StageMath> torch_stage_math(const StagedModel& staged,
 
 /// Of tensors of any rank.
 const TensorArithmetic& torch_arithmetic();
+
+/// The operations that nodes may have, sorted.
+std::vector<std::string> computed_operations();
 
 /// Threads that operations of this process use.
 void set_torch_threads(int threads);
