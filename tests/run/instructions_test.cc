@@ -1,3 +1,5 @@
+#include "braid/run/instructions.h"
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -10,7 +12,6 @@
 #include "braid/base/error.h"
 #include "braid/frontend/model.h"
 #include "braid/run/dry_run.h"
-#include "braid/run/instructions.h"
 #include "braid/schedule/order_timing.h"
 #include "braid/schedule/plan_orders.h"
 
@@ -55,9 +56,9 @@ TEST(Instructions, OfRandomPlansMatchAndKeepTheOrder) {
           continue;
         }
         stage = run.staged.parts[static_cast<std::size_t>(each.part)].stage;
-        passes.push_back({each.kind == InstructionKind::forward ? WorkKind::forward
-                                                                : WorkKind::backward,
-                          each.part, each.micro_batch});
+        passes.push_back(
+            {each.kind == InstructionKind::forward ? WorkKind::forward : WorkKind::backward,
+             each.part, each.micro_batch});
       }
       ASSERT_GE(stage, 0);
       EXPECT_EQ(passes, run.ordered.order.devices[static_cast<std::size_t>(stage)]);

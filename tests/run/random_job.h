@@ -45,12 +45,13 @@ inline Graph random_branches(std::mt19937_64& random, int layers, bool chain = f
         x = builder.linear(name + ".in", numbers, {rows, kWidth, kWidth}, true, Split::replicated);
       }
     }
-    for (int i = chain ? 1 : draw(random, 1, 3); i > 0 && !results.empty() && (x < 0 || i > 1); --i) {
+    for (int i = chain ? 1 : draw(random, 1, 3); i > 0 && !results.empty() && (x < 0 || i > 1);
+         --i) {
       const auto from = static_cast<std::size_t>(draw(random, chain ? l - 1 : 0, l - 1));
       is_read[from] = true;
-      x = x < 0 ? results[from]
-                : builder.residual(name + ".sum" + std::to_string(i), x, results[from], rows,
-                                   kWidth);
+      x = x < 0
+              ? results[from]
+              : builder.residual(name + ".sum" + std::to_string(i), x, results[from], rows, kWidth);
     }
     if (draw(random, 0, 1) == 0) {
       x = builder.norm(name + ".norm", x, rows, kWidth, draw(random, 0, 1) == 0);
@@ -150,8 +151,7 @@ inline Plan random_plan_for(std::mt19937_64& random, const Graph& graph) {
          l < cuts[static_cast<std::size_t>(s) + 1]; ++l) {
       chunk.layers.push_back(l);
       chunk.options.push_back(draw(random, 0, 2));
-      plan.profile.kinds[static_cast<std::size_t>(l)] =
-          recomputing_options(stage.own->micro_batch);
+      plan.profile.kinds[static_cast<std::size_t>(l)] = recomputing_options(stage.own->micro_batch);
     }
   }
   const bool one_f_one_b = plan.parallel.schedule == ScheduleKind::one_f_one_b;
@@ -198,9 +198,10 @@ struct ScheduleCase {
   int vp = 1;
 };
 inline std::vector<ScheduleCase> schedule_cases() {
-  return {{"", 1},      {"", 2},      {"gpipe", 1}, {"gpipe", 2}, {"1f1b", 1},
-          {"1f1b-least", 1}, {"interleaved", 2}, {"zb-h1", 1}, {"zb-h2", 1}, {"zb-v", 2},
-          {"kfkb", 1},  {"greedy", 1}, {"search", 1}};
+  return {{"", 1},      {"", 2},           {"gpipe", 1},       {"gpipe", 2},
+          {"1f1b", 1},  {"1f1b-least", 1}, {"interleaved", 2}, {"zb-h1", 1},
+          {"zb-h2", 1}, {"zb-v", 2},       {"kfkb", 1},        {"greedy", 1},
+          {"search", 1}};
 }
 
 }  // namespace braid::test

@@ -1,6 +1,7 @@
 #include "run_torch/tiny_models.h"
 
 #include <filesystem>
+
 #include <unistd.h>
 
 #include "braid/base/file.h"

@@ -237,7 +237,8 @@ GraphTranslator::Written GraphTranslator::two_operands() {
 GraphTranslator::Written GraphTranslator::result(const Embedding& kind) {
   Written ids = operand(0);
   const Written table = operand(1);
-  if (element_count(ids.shape) != kind.lookups * kind.pooling && kind.pooling > 1) {
+  if (kind.pooling > 1 &&
+      (element_count(ids.shape) != kind.lookups || kind.lookups % kind.pooling != 0)) {
     refuse("it looks up another number of rows than it has indices");
   }
   if (kind.pooling == 1) {
@@ -245,10 +246,11 @@ GraphTranslator::Written GraphTranslator::result(const Embedding& kind) {
     shape.push_back(kind.width);
     return {node("Gather", {table.value, ids.value}), shape};
   }
-  const ValueId bags = reshaped(ids.value, {kind.lookups, kind.pooling});
+  const std::int64_t count = kind.lookups / kind.pooling;
+  const ValueId bags = reshaped(ids.value, {count, kind.pooling});
   const ValueId rows = node("Gather", {table.value, bags});
   return {node("ReduceSum", {rows, builder_.integers(Shape{1})}, {{"keepdims", std::int64_t{0}}}),
-          {kind.lookups, kind.width}};
+          {count, kind.width}};
 }
 
 GraphTranslator::Written GraphTranslator::result(const DataMovement&) {
