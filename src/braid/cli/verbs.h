@@ -36,5 +36,6 @@ Run add_map(CLI::App& app);
 Run add_explore(CLI::App& app);
 Run add_place(CLI::App& app);
 Run add_calibrate(CLI::App& app);
+Run add_run(CLI::App& app);
 
 }  // namespace braid

@@ -42,6 +42,7 @@ RankIteration RankEngine::run_iteration(std::int64_t iteration) {
   const auto now_s = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
   iteration_ = iteration;
   RankIteration result;
+  result.start_s = std::chrono::duration<double>(start.time_since_epoch()).count();
   result.times.reserve(instructions_.size());
   for (const Instruction& each : instructions_) {
     const double start_s = now_s();
@@ -51,6 +52,7 @@ RankIteration RankEngine::run_iteration(std::int64_t iteration) {
   link_.finish_sends();
   made_.clear();
   math_.clear_gradients();
+  result.end_s = result.start_s + now_s();
   result.loss = link_.sum_of_all(math_.take_loss());
   return result;
 }

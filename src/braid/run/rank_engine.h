@@ -22,6 +22,7 @@ struct InstructionTime {
 /// What a rank saw of an iteration.
 struct RankIteration {
   double loss = 0;                     ///< Over the whole batch; the same on all ranks.
+  double start_s = 0, end_s = 0;       ///< By the machine's clock, the same for all its processes.
   std::vector<InstructionTime> times;  ///< [instruction]
 };
 

@@ -1,14 +1,20 @@
 #pragma once
 
 #include <cstdint>
+#include <stdexcept>
 #include <vector>
 
 #include "braid/run/stage_math.h"
 
 namespace braid {
 
-/// How a rank reaches the others. Everything throws std::runtime_error, naming the peer where it is
-/// known, when one of them is lost.
+/// Another rank does not answer any more, or did not come.
+class LostPeer : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// How a rank reaches the others. Everything throws LostPeer, naming the peer where it is known,
+/// when one of them is lost.
 class RankLink {
  public:
   virtual ~RankLink() = default;

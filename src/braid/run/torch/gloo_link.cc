@@ -28,7 +28,7 @@ auto told(const std::string& about, const Function& function) {
   try {
     return function();
   } catch (const std::exception& error) {
-    throw std::runtime_error(about + ": " + first_line(error.what()));
+    throw LostPeer(about + ": " + first_line(error.what()));
   }
 }
 

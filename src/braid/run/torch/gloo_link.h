@@ -18,7 +18,7 @@ struct MeetingPoint {
 };
 
 /// Joins this rank to the others with Gloo. Waits up to `timeout_s` for them, and later as long for
-/// each message. Throws std::runtime_error when one does not come.
+/// each message. Throws LostPeer when one does not come.
 std::unique_ptr<RankLink> gloo_link(const MeetingPoint& at, std::int32_t rank, std::int32_t ranks,
                                     std::span<const ParameterGroup> groups, double timeout_s);
 
