@@ -26,12 +26,13 @@ constexpr std::pair<ElementType, std::string_view> kTypeNames[] = {
 void write_safetensors(const std::string& file, const std::vector<NamedTensor>& tensors) {
   Json header = Json::object();
   std::uint64_t first = 0;
-  for (const auto& [name, tensor] : tensors) {
+  for (const NamedTensor& each : tensors) {
+    const DenseTensor& tensor = each.tensor;
     const auto type = std::find_if(std::begin(kTypeNames), std::end(kTypeNames),
-                                   [&](const auto& each) { return each.first == tensor.type; });
-    header[name] = {{"dtype", type->second},
-                    {"shape", tensor.shape},
-                    {"data_offsets", {first, first + tensor.data.size()}}};
+                                   [&](const auto& known) { return known.first == tensor.type; });
+    header[each.name] = {{"dtype", type->second},
+                         {"shape", tensor.shape},
+                         {"data_offsets", {first, first + tensor.data.size()}}};
     first += tensor.data.size();
   }
   std::string text = header.dump();
@@ -41,8 +42,8 @@ void write_safetensors(const std::string& file, const std::vector<NamedTensor>& 
   content.reserve(8 + text.size() + first);
   for (int i = 0; i < 8; ++i, length >>= 8U) content += static_cast<char>(length & 0xffU);
   content += text;
-  for (const auto& [name, tensor] : tensors) {
-    content.append(reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size());
+  for (const NamedTensor& each : tensors) {
+    content.append(reinterpret_cast<const char*>(each.tensor.data.data()), each.tensor.data.size());
   }
   write_file(file, content);
 }
@@ -64,7 +65,7 @@ std::vector<NamedTensor> read_safetensors(const std::string& file) {
     if (name == "__metadata__") continue;
     const std::string_view type_name = value["dtype"].as_string();
     const auto type = std::find_if(std::begin(kTypeNames), std::end(kTypeNames),
-                                   [&](const auto& each) { return each.second == type_name; });
+                                   [&](const auto& known) { return known.second == type_name; });
     if (type == std::end(kTypeNames)) value.fail("its type is not known");
     Shape shape;
     double count = 1;
