@@ -21,6 +21,7 @@
 #include "base/temporary_folder.h"
 #include "cli/program.h"
 #include "run_torch/tiny_models.h"
+#include "run_torch/trials.h"
 
 namespace braid::test {
 namespace {
@@ -125,7 +126,7 @@ TEST_F(RunProcesses, TrainAsOneDoes) {
 
 TEST_F(RunProcesses, AKilledProcessEndsAllAndIsNamed) {
   std::mt19937_64 random(1);
-  for (int trial = 0; trial < 3; ++trial) {
+  for (int trial = 0; trial < trials("BRAID_RUN_KILLS", 2); ++trial) {
     StartedBraid run(kEndless, folder_.path());
     const std::vector<pid_t> ranks = run.children(4);
     ASSERT_EQ(ranks.size(), 4U);

@@ -16,6 +16,10 @@ std::vector<TinyModel> tiny_models() {
       {"llama", R"({"model_type": "llama", "vocab_size": 24, "max_position_embeddings": 6,
                     "hidden_size": 16, "intermediate_size": 20, "num_hidden_layers": 3,
                     "num_attention_heads": 4, "num_key_value_heads": 2})"},
+      {"mixtral", R"({"model_type": "mixtral", "vocab_size": 24, "max_position_embeddings": 6,
+                      "hidden_size": 16, "intermediate_size": 12, "num_hidden_layers": 2,
+                      "num_attention_heads": 4, "num_key_value_heads": 2,
+                      "num_local_experts": 4, "num_experts_per_tok": 2})"},
       {"bert", R"({"model_type": "bert", "vocab_size": 20, "max_position_embeddings": 6,
                    "hidden_size": 8, "intermediate_size": 12, "num_hidden_layers": 2,
                    "num_attention_heads": 2, "type_vocab_size": 2})"},
@@ -28,6 +32,9 @@ std::vector<TinyModel> tiny_models() {
       {"dlrm", R"({"model_type": "dlrm", "dense_branches": 2, "dense_features": 5,
                    "bottom_mlp": [6, 4], "num_tables": 3, "embedding_rows": 10,
                    "embedding_dim": 4, "lookups": 3, "interaction": "cat", "top_mlp": [6, 1]})"},
+      {"vit", R"({"model_type": "vit", "hidden_size": 8, "num_hidden_layers": 2,
+                  "num_attention_heads": 2, "intermediate_size": 12, "image_size": 8,
+                  "patch_size": 4, "num_labels": 5})"},
   };
 }
 

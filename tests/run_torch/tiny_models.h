@@ -13,8 +13,8 @@ struct TinyModel {
   std::string config;  ///< As config.json has it.
 };
 
-/// GPT-2, Llama with grouped-query attention, BERT, ResNet, the multi-modal transformer, DLRM and
-/// CANDLE-Uno.
+/// GPT-2, Llama with grouped-query attention, Mixtral's mixture of experts, BERT, ResNet, the
+/// multi-modal transformer, DLRM and ViT.
 std::vector<TinyModel> tiny_models();
 
 /// Throws Error as load_model().

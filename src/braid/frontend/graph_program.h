@@ -33,7 +33,16 @@ struct LayeredProgram {
   std::vector<ValueId> logits;        ///< Outputs that a loss of the graph reads, ascending.
 };
 
-/// As program_from_graph().
+/// The domain of what no operation of ONNX's computes, of which there is one: "Experts", of tokens
+/// x [tokens × width], scores [tokens × experts], weights [experts × matrices × width × inner] and
+/// perhaps biases [experts × ((matrices - 1)·inner + width)]. Each token goes through the `top_k`
+/// experts of its greatest scores, whose results are summed by the softmax of these scores. An
+/// expert is f(x·W0)·W1ᵀ with f = Gelu, or (Swish(x·W0) ∘ x·W1)·W2ᵀ of three matrices; a bias
+/// follows each product.
+inline constexpr const char* kBraidDomain = "braid";
+
+/// As program_from_graph(), and experts are written too, unless they drop tokens or clamp what
+/// their activation reads.
 LayeredProgram layered_program(const Graph& graph);
 
 /// Bytes of a program's weights in f32, those that are missing included.

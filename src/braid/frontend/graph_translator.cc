@@ -18,8 +18,11 @@ constexpr std::int64_t opset = 24;
 
 }  // namespace
 
-GraphTranslator::GraphTranslator(const Graph& graph)
-    : graph_(graph), builder_(graph.name, opset), written_(graph.tensors.size()) {}
+GraphTranslator::GraphTranslator(const Graph& graph, bool with_experts)
+    : graph_(graph),
+      with_experts_(with_experts),
+      builder_(graph.name, opset),
+      written_(graph.tensors.size()) {}
 
 LayeredProgram GraphTranslator::program() {
   std::vector<bool> is_read(graph_.tensors.size(), false);
@@ -118,12 +121,12 @@ const GraphTranslator::Written& GraphTranslator::operand(std::size_t number) {
 }
 
 ValueId GraphTranslator::node(const std::string& operation, std::vector<ValueId> inputs,
-                              std::vector<Attribute> attributes) {
+                              std::vector<Attribute> attributes, const std::string& domain) {
   const std::string name =
       nodes_of_op_ == 0 ? op_->name : fmt::format("{}.{}", op_->name, nodes_of_op_);
   ++nodes_of_op_;
   op_of_node_.push_back(static_cast<OperatorId>(op_ - graph_.operators.data()));
-  return builder_.node(operation, std::move(inputs), std::move(attributes), name);
+  return builder_.node(operation, std::move(inputs), std::move(attributes), name, domain);
 }
 
 ValueId GraphTranslator::reshaped(ValueId x, const Shape& shape) {
@@ -290,11 +293,28 @@ GraphTranslator::Written GraphTranslator::joined() {
 GraphTranslator::Written GraphTranslator::result(const Recurrent&) {
   refuse("recurrent cells are not written as operations");
 }
-GraphTranslator::Written GraphTranslator::result(const MoeRouter&) {
-  refuse("which expert takes which token is known only at run time");
+GraphTranslator::Written GraphTranslator::result(const MoeRouter& kind) {
+  if (!with_experts_) refuse("which expert takes which token is known only at run time");
+  const Written x = operand(0);
+  const Written weight = operand(1);
+  if (x.shape != Shape{kind.tokens, kind.hidden} ||
+      weight.shape != Shape{kind.hidden, kind.experts}) {
+    refuse("its operands are of other sizes than its scores");
+  }
+  return {node("MatMul", {x.value, weight.value}), {kind.tokens, kind.experts}};
 }
-GraphTranslator::Written GraphTranslator::result(const MoeExperts&) {
-  refuse("which expert takes which token is known only at run time");
+GraphTranslator::Written GraphTranslator::result(const MoeExperts& kind) {
+  if (!with_experts_) refuse("which expert takes which token is known only at run time");
+  if (kind.padded) refuse("which tokens it drops depends on which others there are");
+  if (kind.clamped) refuse("nothing says at what its activation is clamped");
+  const Written x = operand(0);
+  std::vector<ValueId> inputs;
+  for (std::size_t i = 0; i < operands(); ++i) inputs.push_back(operand(i).value);
+  if (operands() != (kind.biased ? 4U : 3U) || x.shape != Shape{kind.tokens, kind.hidden} ||
+      operand(2).shape != Shape{kind.experts, kind.matrices, kind.hidden, kind.inner}) {
+    refuse("its operands are of other sizes than its experts");
+  }
+  return {node("Experts", inputs, {{"top_k", kind.top_k}}, kBraidDomain), x.shape};
 }
 GraphTranslator::Written GraphTranslator::result(const Loss&) { refuse("it belongs to training"); }
 GraphTranslator::Written GraphTranslator::result(const OptimizerStep&) {

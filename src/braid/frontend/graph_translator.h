@@ -13,7 +13,8 @@ namespace braid {
 /// [channels × height × width] of a single sample get a dimension for samples in front.
 class GraphTranslator {
  public:
-  explicit GraphTranslator(const Graph& graph);
+  /// `with_experts`: they are written by the operation of kBraidDomain, else refused.
+  GraphTranslator(const Graph& graph, bool with_experts);
   LayeredProgram program();
 
  private:
@@ -62,11 +63,12 @@ class GraphTranslator {
   const Tensor& output() const;
   Shape output_shape() const;
   ValueId node(const std::string& operation, std::vector<ValueId> inputs,
-               std::vector<Attribute> attributes = {});
+               std::vector<Attribute> attributes = {}, const std::string& domain = "");
   ValueId reshaped(ValueId x, const Shape& shape);
   ValueId sliced(ValueId x, std::int64_t axis, std::int64_t first, std::int64_t last);
 
   const Graph& graph_;
+  bool with_experts_;
   ProgramBuilder builder_;
   std::vector<Written> written_;  ///< By tensor.
   const Operator* op_ = nullptr;  ///< Being written.

@@ -4,15 +4,17 @@
 #include <array>
 
 #include "braid/base/error.h"
+#include "braid/frontend/graph_program.h"
 
 namespace braid {
 namespace {
 
-constexpr std::array<std::string_view, 25> kOperations = {"Add",
+constexpr std::array<std::string_view, 26> kOperations = {"Add",
                                                           "BatchNormalization",
                                                           "Concat",
                                                           "Conv",
                                                           "Div",
+                                                          "Experts",
                                                           "Gather",
                                                           "Gelu",
                                                           "Gemm",
@@ -40,7 +42,8 @@ std::span<const std::string_view> run_operations() { return kOperations; }
 
 void check_operations(const Program& program) {
   for (const ProgramNode& node : program.nodes) {
-    const bool known = node.domain.empty() && node.outputs.size() == 1 &&
+    const bool known = node.domain == (node.operation == "Experts" ? kBraidDomain : "") &&
+                       node.outputs.size() == 1 &&
                        std::binary_search(kOperations.begin(), kOperations.end(), node.operation);
     if (known) continue;
     throw Error(program.name + ": the operation " + node.operation + " of " + node.name +

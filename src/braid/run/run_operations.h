@@ -7,7 +7,7 @@
 
 namespace braid {
 
-/// ONNX's operations that can be trained, sorted.
+/// Operations that can be trained, sorted: ONNX's and "Experts" (kBraidDomain).
 std::span<const std::string_view> run_operations();
 
 /// Throws Error, naming the node, for the first that is none of these.

@@ -315,6 +315,44 @@ BatchedTensor gelu(const TorchCall& call) {
   return of_one(call, [](const torch::Tensor& x) { return torch::gelu(x); });
 }
 
+/// What one expert makes of its tokens; `weights` [matrices × width × inner].
+torch::Tensor one_expert(const torch::Tensor& x, const torch::Tensor& weights,
+                         const torch::Tensor& biases) {
+  const std::int64_t matrices = weights.size(0), inner = weights.size(2);
+  const auto biased = [&](const torch::Tensor& y, std::int64_t which, std::int64_t width) {
+    if (!biases.defined()) return y;
+    return y + biases.slice(0, which * inner, which * inner + width);
+  };
+  torch::Tensor hidden = biased(x.matmul(weights[0]), 0, inner);
+  if (matrices == 3) {
+    hidden = hidden * hidden.sigmoid() * biased(x.matmul(weights[1]), 1, inner);
+  } else {
+    hidden = torch::gelu(hidden);
+  }
+  return biased(hidden.matmul(weights[matrices - 1].t()), matrices - 1, x.size(1));
+}
+
+/// As kBraidDomain says. Every expert computes its own tokens alone.
+BatchedTensor experts(const TorchCall& call) {
+  const torch::Tensor& x = call.operand(0).tensor;
+  const torch::Tensor& scores = call.operand(1).tensor;
+  const torch::Tensor& weights = call.operand(2).tensor;
+  const torch::Tensor tokens = x.reshape({-1, x.size(-1)});
+  const auto [best, chosen] =
+      scores.reshape({-1, scores.size(-1)}).topk(call.integer("top_k", 1), 1);
+  const torch::Tensor shares = best.softmax(1);
+  torch::Tensor y = torch::zeros_like(tokens);
+  for (std::int64_t e = 0; e < weights.size(0); ++e) {
+    const torch::Tensor places = (chosen == e).nonzero();
+    if (places.size(0) == 0) continue;
+    const torch::Tensor rows = places.select(1, 0);
+    const torch::Tensor share = shares.index({rows, places.select(1, 1)}).unsqueeze(1);
+    const torch::Tensor biases = call.has(3) ? call.operand(3).tensor[e] : torch::Tensor();
+    y = y.index_add(0, rows, one_expert(tokens.index_select(0, rows), weights[e], biases) * share);
+  }
+  return {y.reshape(x.sizes()), call.operand(0).batched};
+}
+
 using Compute = BatchedTensor (*)(const TorchCall&);
 
 const std::map<std::string, Compute, std::less<>>& operations() {
@@ -337,6 +375,7 @@ const std::map<std::string, Compute, std::less<>>& operations() {
        }},
       {"MatMul", product},
       {"Gemm", gemm},
+      {"Experts", experts},
       {"Reshape", reshape},
       {"Transpose", transpose},
       {"Slice", slice},
