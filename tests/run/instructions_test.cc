@@ -147,12 +147,62 @@ TEST(Instructions, WhatCannotBeRunIsRefusedByStage) {
               testing::HasSubstr("stage 2 has tensor parallelism 2"));
   EXPECT_THAT(refusal([](Plan& p) { p.stages[1].cp = 2; }),
               testing::HasSubstr("stage 2 has context parallelism 2"));
-  EXPECT_THAT(refusal([](Plan& p) { p.stages[1].own->zero = Zero::parameters; }),
-              testing::HasSubstr("stage 2 has sharded parameters"));
   EXPECT_THAT(refusal([](Plan& p) { p.stages[0].own->offload_optimizer = true; }),
               testing::HasSubstr("stage 1 has something in host memory"));
   EXPECT_THAT(refusal([](Plan& p) { p.profile.layers[0].name = "another"; }),
               testing::HasSubstr("layers are not"));
+}
+
+TEST(Instructions, ParametersAreThereInEveryPassAndNotBetween) {
+  std::mt19937_64 random(7);
+  int gathered = 0;
+  for (int trial = 0; trial < 20; ++trial) {
+    const Graph graph = random_branches(random, 6, true, false);
+    Plan plan = uniform_plan_for(random, graph, 2);
+    plan.parallel.zero = Zero::parameters;
+    const Written run = written(graph, plan);
+    dry_run(run.staged, run.groups, run.ranks);
+    for (const std::vector<Instruction>& rank : run.ranks) {
+      std::set<std::int32_t> whole;
+      for (const Instruction& each : rank) {
+        if (each.kind == InstructionKind::gather) {
+          EXPECT_TRUE(whole.insert(each.group).second);
+          ++gathered;
+        } else if (each.kind == InstructionKind::release) {
+          EXPECT_EQ(whole.erase(each.group), 1U);
+        } else if (each.kind == InstructionKind::forward ||
+                   each.kind == InstructionKind::backward) {
+          for (std::size_t g = 0; g < run.groups.size(); ++g) {
+            if (!is_gathered(run.groups[g])) continue;
+            const auto& of = run.groups[g].parameters;
+            const auto& read = run.staged.parts[static_cast<std::size_t>(each.part)].parameters;
+            const bool needs =
+                std::find_first_of(read.begin(), read.end(), of.begin(), of.end()) != read.end();
+            EXPECT_EQ(whole.contains(static_cast<std::int32_t>(g)), needs);
+          }
+        } else {
+          EXPECT_TRUE(whole.empty());
+        }
+      }
+    }
+  }
+  EXPECT_GT(gathered, 50);
+}
+
+TEST(Instructions, ShardedParametersOfSeveralStagesAreRefused) {
+  std::mt19937_64 random(8);
+  std::string refused;
+  for (int trial = 0; trial < 40 && refused.empty(); ++trial) {
+    const Graph graph = random_branches(random, 6);
+    Plan plan = random_plan_for(random, graph);
+    for (Stage& stage : plan.stages) stage.own->zero = Zero::parameters;
+    try {
+      written(graph, plan);
+    } catch (const Error& error) {
+      refused = error.what();
+    }
+  }
+  EXPECT_THAT(refused, testing::HasSubstr("shards shared.weight (ZeRO-3)"));
 }
 
 TEST(Instructions, ParametersOfSeveralStagesAreOneGroup) {

@@ -21,9 +21,11 @@ struct RandomJob {
 };
 
 /// Layers of one or two products with functions between, each of the sum of one to three results
-/// before it; some are fed tokens or numbers, two may share a weight, and all that nobody reads is
+/// before it; some are fed tokens or numbers, some share a weight, and all that nobody reads is
 /// summed for the loss. `chain`: each of the result of the layer before alone.
-inline Graph random_branches(std::mt19937_64& random, int layers, bool chain = false) {
+/// `shares`: whether weights are shared at all.
+inline Graph random_branches(std::mt19937_64& random, int layers, bool chain = false,
+                             bool shares = true) {
   const std::int64_t rows = draw(random, 1, 3);
   constexpr std::int64_t kWidth = 4;
   GraphBuilder builder("random", rows);
@@ -56,7 +58,7 @@ inline Graph random_branches(std::mt19937_64& random, int layers, bool chain = f
     if (draw(random, 0, 1) == 0) {
       x = builder.norm(name + ".norm", x, rows, kWidth, draw(random, 0, 1) == 0);
     }
-    if (draw(random, 0, 2) == 0) {
+    if (shares && draw(random, 0, 2) == 0) {
       if (shared < 0) shared = builder.parameter("shared.weight", {kWidth, kWidth});
       x = builder.add(name + ".shared", MatMul{1, rows, kWidth, kWidth, true, false}, {x, shared},
                       {rows, kWidth}, Split::replicated);

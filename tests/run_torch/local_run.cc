@@ -24,6 +24,7 @@ TrainedModel train_rank(std::int32_t rank, const StagedModel& staged,
   for (std::int64_t i = 0; i < settings.iterations; ++i) {
     result.losses.push_back(engine.run_iteration(i).loss);
   }
+  engine.gather_all();
   for (const ValueId id : staged.model.parameters) {
     const bool holds = std::any_of(groups.begin(), groups.end(), [&](const ParameterGroup& group) {
       return std::binary_search(group.ranks.begin(), group.ranks.end(), rank) &&

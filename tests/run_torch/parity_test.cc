@@ -47,6 +47,20 @@ TEST(RunParity, RandomPlansTrainAsOneProcessDoes) {
   }
 }
 
+TEST(RunParity, ShardedParameters) {
+  std::mt19937_64 random(6);
+  for (int trial = 0; trial < 12; ++trial) {
+    const Graph graph = random_branches(random, 6, false, false);
+    Plan plan = random_plan_for(random, graph);
+    for (Stage& stage : plan.stages) stage.own->zero = Zero::parameters;
+    TrainingSettings settings = exact_settings(3);
+    if (trial % 3 == 0) settings.optimizer = OptimizerRule::adam;
+    const TrainedModel whole = train_whole(layered_program(graph), plan.global_batch, settings);
+    const TrainedModel parts = train_by_threads(graph, plan, "", settings);
+    EXPECT_LE(difference(parts, whole), trial % 3 == 0 ? 1e-9 : kExact) << "trial " << trial;
+  }
+}
+
 TEST(RunParity, EveryScheduleWithAdam) {
   std::mt19937_64 random(2);
   for (const ScheduleCase& each : schedule_cases()) {

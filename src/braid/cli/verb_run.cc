@@ -177,7 +177,7 @@ void print_terms(const PlannedRun& run, const RunMeasurement& measured) {
   // Differences of sums may be below 0 by what they are rounded.
   add("handing over and waiting", std::max(0.0, p.pp_comm_s + p.bubble_s),
       busiest.handover_s + busiest.rest_s);
-  add("sum of gradients", std::max(0.0, p.dp_comm_s), busiest.gradients_s);
+  add("data parallelism", std::max(0.0, p.dp_comm_s), busiest.gradients_s);
   add("optimizer", p.optimizer_s + p.offload_s, busiest.optimizer_s);
   rows.push_back({"memory, GiB", fmt::format("{:.3f}", p.peak_memory_bytes / kGiB),
                   fmt::format("{:.3f}", measured.peak_memory_bytes / kGiB),

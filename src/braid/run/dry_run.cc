@@ -17,11 +17,7 @@ class DryRunner {
  public:
   DryRunner(const StagedModel& staged, std::span<const ParameterGroup> groups,
             std::span<const std::vector<Instruction>> ranks)
-      : staged_(staged),
-        groups_(groups),
-        ranks_(ranks),
-        next_(ranks.size(), 0),
-        arrived_(groups.size(), 0) {
+      : staged_(staged), groups_(groups), ranks_(ranks), next_(ranks.size(), 0) {
     for (const StagePart& part : staged.parts) {
       held_.emplace_back(part.ranks.size(), 0);
       result_.in_flight.emplace_back(part.ranks.size(), 0);
@@ -49,6 +45,11 @@ class DryRunner {
   }
 
  private:
+  /// Of a rank with a group: that it has come to, and that it has left.
+  struct Meetings {
+    std::int64_t come = 0, left = 0;
+  };
+
   /// Does the rank's next instruction; false when it has to wait.
   bool take(std::int32_t rank) {
     const Instruction& next = ranks_[at(rank)][next_[at(rank)]];
@@ -69,6 +70,7 @@ class DryRunner {
         messages_.erase(found);
         break;
       }
+      case InstructionKind::gather:
       case InstructionKind::reduce:
         if (!joined(rank, at(next.group))) return false;
         break;
@@ -79,16 +81,22 @@ class DryRunner {
         count(rank, next);
         break;
       case InstructionKind::step:
+      case InstructionKind::release:
         break;
     }
     ++next_[at(rank)];
     return true;
   }
 
-  /// Whether all members of a group have come to its reduction.
+  /// Whether all members of a group have come to where this one is: as many meetings.
   bool joined(std::int32_t rank, std::size_t group) {
-    if (waits_.insert({{rank, group}, true}).second) ++arrived_[group];
-    return arrived_[group] == groups_[group].ranks.size();
+    Meetings& own = meetings_[{rank, group}];
+    own.come = own.left + 1;
+    for (const std::int32_t member : groups_[group].ranks) {
+      if (meetings_[{member, group}].come <= own.left) return false;
+    }
+    ++own.left;
+    return true;
   }
 
   void count(std::int32_t rank, const Instruction& pass) {
@@ -108,8 +116,7 @@ class DryRunner {
   std::span<const ParameterGroup> groups_;
   std::span<const std::vector<Instruction>> ranks_;
   std::vector<std::size_t> next_;
-  std::vector<std::size_t> arrived_;  ///< By group.
-  std::map<std::pair<std::int32_t, std::size_t>, bool> waits_;
+  std::map<std::pair<std::int32_t, std::size_t>, Meetings> meetings_;  ///< By rank and group.
   std::map<MessageKey, std::int64_t> messages_;  ///< Samples of what is under way.
   std::vector<std::vector<std::int64_t>> held_;
   DryRun result_;

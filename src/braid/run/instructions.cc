@@ -28,8 +28,19 @@ InstructionKind kind_of(WorkKind kind) {
 
 class InstructionWriter {
  public:
-  explicit InstructionWriter(const StagedModel& staged)
-      : staged_(staged), result_(staged.rank_device.size()) {}
+  InstructionWriter(const StagedModel& staged, std::span<const ParameterGroup> groups)
+      : staged_(staged), result_(staged.rank_device.size()), gathered_(staged.parts.size()) {
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      if (!is_gathered(groups[g])) continue;
+      for (std::size_t p = 0; p < staged.parts.size(); ++p) {
+        const std::vector<ValueId>& read = staged.parts[p].parameters;
+        if (std::find_first_of(read.begin(), read.end(), groups[g].parameters.begin(),
+                               groups[g].parameters.end()) != read.end()) {
+          gathered_[p].push_back(static_cast<std::int32_t>(g));
+        }
+      }
+    }
+  }
 
   /// A pass of one of a part's replicas, with what comes before and after.
   void add_pass(const Work& work, std::size_t replica) {
@@ -40,7 +51,13 @@ class InstructionWriter {
     const Instruction pass{.kind = kind, .part = work.stage, .micro_batch = work.index};
     const bool crosses = kind != InstructionKind::weight_gradient;
     if (crosses) exchange(rank, pass, replica, {InstructionKind::receive, !is_forward});
+    for (const std::int32_t group : gathered_[part]) {
+      rank.push_back({.kind = InstructionKind::gather, .part = work.stage, .group = group});
+    }
     rank.push_back(pass);
+    for (const std::int32_t group : gathered_[part]) {
+      rank.push_back({.kind = InstructionKind::release, .part = work.stage, .group = group});
+    }
     if (crosses) exchange(rank, pass, replica, {InstructionKind::send, !is_forward});
   }
 
@@ -93,6 +110,7 @@ class InstructionWriter {
 
   const StagedModel& staged_;
   std::vector<std::vector<Instruction>> result_;
+  std::vector<std::vector<std::int32_t>> gathered_;  ///< By part: groups.
 };
 
 }  // namespace
@@ -100,7 +118,7 @@ class InstructionWriter {
 std::vector<std::vector<Instruction>> instructions_of(const StagedModel& staged,
                                                       const WorkOrder& order,
                                                       std::span<const ParameterGroup> groups) {
-  InstructionWriter writer(staged);
+  InstructionWriter writer(staged, groups);
   for (const std::vector<Work>& works : order.devices) {
     for (const Work& work : works) {
       if (work.kind == WorkKind::reduce_gradients || work.kind == WorkKind::optimizer) continue;
@@ -136,6 +154,10 @@ std::string describe(std::int32_t rank, const Instruction& instruction) {
       return pass("input gradients");
     case InstructionKind::weight_gradient:
       return pass("weight gradients");
+    case InstructionKind::gather:
+      return fmt::format("rank {} gathers the parameters of group {}", rank, instruction.group);
+    case InstructionKind::release:
+      return fmt::format("rank {} lets go of the parameters of group {}", rank, instruction.group);
     case InstructionKind::reduce:
       return fmt::format("rank {} sums the gradients of group {}", rank, instruction.group);
     case InstructionKind::step:

@@ -17,8 +17,10 @@ enum class InstructionKind : std::uint8_t {
   input_gradient,   ///< The first half of a backward pass, …
   weight_gradient,  ///< … and the second.
   send,
-  reduce,  ///< Sum a group's gradients.
-  step,    ///< Update a group's parameters.
+  gather,   ///< Bring a group's parameters together before a pass (ZeRO-3), …
+  release,  ///< … and keep this rank's part alone after it.
+  reduce,   ///< Sum a group's gradients.
+  step,     ///< Update a group's parameters.
 };
 
 /// Something that a rank does. Plain values: what ranks do can be looked at, counted and tried
@@ -31,7 +33,7 @@ struct Instruction {
   std::int32_t peer = -1, handover = -1;
   bool gradient = false;
   std::int64_t first_sample = 0, samples = 0;
-  std::int32_t group = -1;  ///< Of a reduce or step.
+  std::int32_t group = -1;  ///< Of what is done to a group.
   friend bool operator==(const Instruction&, const Instruction&) = default;
 };
 

@@ -5,6 +5,9 @@
 #include <set>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "braid/base/error.h"
 #include "braid/base/index.h"
 
 namespace braid {
@@ -28,8 +31,20 @@ std::vector<ParameterGroup> parameter_groups(const StagedModel& staged, const Pl
     by_ranks[{{of.ranks.begin(), of.ranks.end()}, of.zero}].push_back(parameter);
   }
   std::vector<ParameterGroup> groups;
+  groups.reserve(by_ranks.size());
   for (auto& [key, parameters] : by_ranks) {
     groups.push_back({key.first, std::move(parameters), key.second});
+  }
+  for (const StagePart& part : staged.parts) {
+    for (const ParameterGroup& group : groups) {
+      if (!is_gathered(group) || group.ranks == part.ranks) continue;
+      for (const ValueId id : part.parameters) {
+        if (!std::binary_search(group.parameters.begin(), group.parameters.end(), id)) continue;
+        throw Error(fmt::format("stage {} shards {} (ZeRO-3), which another stage holds too",
+                                part.stage + 1, staged.model.program.values[at(id)].name),
+                    "plan with --zero 2 or less");
+      }
+    }
   }
   return groups;
 }

@@ -16,7 +16,14 @@ struct ParameterGroup {
   friend bool operator==(const ParameterGroup&, const ParameterGroup&) = default;
 };
 
-/// All groups, in the order in which every rank reduces those that it is in.
+/// Whether its ranks keep but their parts of the parameters, and gather them for each pass.
+inline bool is_gathered(const ParameterGroup& group) {
+  return group.zero == Zero::parameters && group.ranks.size() > 1;
+}
+
+/// All groups, in the order in which every rank reduces those that it is in. Throws Error, naming
+/// the stage, where ZeRO-3 shards a parameter that another stage holds too: their passes are not at
+/// the same time.
 std::vector<ParameterGroup> parameter_groups(const StagedModel& staged, const Plan& plan);
 
 }  // namespace braid

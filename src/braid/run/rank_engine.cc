@@ -71,6 +71,10 @@ void RankEngine::carry_out(const Instruction& instruction) {
       return backward(instruction, PassHalf::inputs);
     case InstructionKind::weight_gradient:
       return backward(instruction, PassHalf::weights);
+    case InstructionKind::gather:
+      return gather(at(instruction.group));
+    case InstructionKind::release:
+      return math_.release_weights(at(instruction.group));
     case InstructionKind::reduce:
       return reduce(at(instruction.group));
     case InstructionKind::step:
@@ -139,6 +143,7 @@ std::vector<TensorHandle> RankEngine::assembled(const Instruction& pass, bool gr
     }
     for (std::size_t v = 0; v < handover.values.size(); ++v) {
       std::vector<TensorHandle> pieces;
+      pieces.reserve(blocks.size());
       for (const Block& block : blocks) pieces.push_back(block[v]);
       const TensorHandle whole =
           pieces.size() == 1 ? pieces.front() : math_.arithmetic().join(pieces);
@@ -164,10 +169,21 @@ void RankEngine::reduce(std::size_t group) {
   const ParameterGroup& of = groups_[group];
   if (of.ranks.size() > 1) {
     // Of ZeRO-1 each rank needs but its part; it is ZeRO-2 that lets go of the rest.
-    row = of.zero == Zero::gradients ? link_.sum_part(group, std::move(row))
+    row = of.zero >= Zero::gradients ? link_.sum_part(group, std::move(row))
                                      : link_.sum(group, std::move(row));
   }
   reduced_[group] = std::move(row);
+}
+
+void RankEngine::gather(std::size_t group) {
+  math_.gather_weights(group, link_.gather(group, math_.weights(group)));
+}
+
+void RankEngine::gather_all() {
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    const std::vector<std::int32_t>& ranks = groups_[g].ranks;
+    if (is_gathered(groups_[g]) && std::binary_search(ranks.begin(), ranks.end(), rank_)) gather(g);
+  }
 }
 
 void RankEngine::step(std::size_t group) {
@@ -180,6 +196,7 @@ void RankEngine::step(std::size_t group) {
   const std::int64_t length = math_.row_length(group) / std::ssize(of.ranks);
   if (of.zero == Zero::optimizer) row = math_.arithmetic().slice(row, place * length, length);
   math_.step(group, row, place * length);
+  if (is_gathered(of)) return;
   const TensorHandle mine = math_.arithmetic().slice(math_.weights(group), place * length, length);
   math_.set_weights(group, link_.gather(group, mine));
 }

@@ -35,6 +35,8 @@ class RankEngine {
 
   /// Throws what the math and the link throw.
   RankIteration run_iteration(std::int64_t iteration);
+  /// Makes all parameters whole, so that StageMath::parameter() has them. All ranks call it.
+  void gather_all();
 
  private:
   /// Handover, whether gradients, first sample.
@@ -48,6 +50,7 @@ class RankEngine {
   void backward(const Instruction& of, PassHalf half);
   void reduce(std::size_t group);
   void step(std::size_t group);
+  void gather(std::size_t group);
   /// Takes what was received of each value for a pass: joined by samples, summed over handovers.
   std::vector<TensorHandle> assembled(const Instruction& pass, bool gradients);
   PassOf pass_of(const Instruction& of) const;

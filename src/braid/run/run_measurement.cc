@@ -56,9 +56,11 @@ RankTimes times_of(const std::vector<Instruction>& instructions, const RankItera
       case InstructionKind::receive:
         times.handover_s += took_s;
         break;
+      case InstructionKind::gather:
       case InstructionKind::reduce:
         times.gradients_s += took_s;
         break;
+      case InstructionKind::release:
       case InstructionKind::step:
         times.optimizer_s += took_s;
         break;
@@ -78,12 +80,15 @@ EventKind event_kind(InstructionKind kind) {
       return EventKind::input_gradient;
     case InstructionKind::weight_gradient:
       return EventKind::weight_gradient;
+    case InstructionKind::gather:
+      return EventKind::parameter_sync;
     case InstructionKind::reduce:
       return EventKind::gradient_sync;
     case InstructionKind::step:
       return EventKind::optimizer;
     case InstructionKind::send:
     case InstructionKind::receive:
+    case InstructionKind::release:
       break;
   }
   return EventKind::send;
@@ -95,15 +100,16 @@ void add_events(const StagedModel& staged, std::int32_t stage,
                 double start_s, std::vector<Event>& events) {
   for (std::size_t i = 0; i < instructions.size(); ++i) {
     const Instruction& each = instructions[i];
-    // Sends end at once, and receives are gaps between passes.
-    if (each.kind == InstructionKind::receive || each.kind == InstructionKind::send) continue;
+    // These end at once, and receives are gaps between passes.
+    if (each.kind == InstructionKind::send || each.kind == InstructionKind::release) continue;
+    if (each.kind == InstructionKind::receive) continue;
     Event event;
     event.start_s = iteration.start_s - start_s + iteration.times[i].start_s;
     event.end_s = iteration.start_s - start_s + iteration.times[i].end_s;
     event.kind = event_kind(each.kind);
     event.stage = stage;
     if (each.part >= 0) event.chunk = staged.parts[at(each.part)].chunk;
-    event.micro_batch = each.part >= 0 ? each.micro_batch : each.group;
+    event.micro_batch = each.group >= 0 ? each.group : each.micro_batch;
     events.push_back(event);
   }
 }

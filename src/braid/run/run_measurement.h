@@ -12,9 +12,10 @@ namespace braid {
 
 /// Where a rank's time went in an iteration. They sum up to the iteration.
 struct RankTimes {
-  double passes_s = 0;     ///< Forward and backward passes.
-  double handover_s = 0;   ///< Sends, and receives of what another stage has to make first.
-  double gradients_s = 0;  ///< Sums over replicas, with the wait for these.
+  double passes_s = 0;    ///< Forward and backward passes.
+  double handover_s = 0;  ///< Sends, and receives of what another stage has to make first.
+  double gradients_s =
+      0;  ///< Sums over replicas, and gathered parameters, with the wait for these.
   double optimizer_s = 0;  ///< Updates; under ZeRO with the gathering of weights.
   double rest_s = 0;
 };

@@ -71,6 +71,13 @@ class StageMath {
   virtual void set_weights(std::size_t group, const TensorHandle& row) = 0;
   virtual void clear_gradients() = 0;
 
+  // Of a group whose ranks keep but their parts (is_gathered), weights() is the own part between
+  // its passes, and step() updates it.
+  /// Makes the parameters whole for a pass, from the row of all parts, …
+  virtual void gather_weights(std::size_t group, const TensorHandle& row) = 0;
+  /// … and frees their memory.
+  virtual void release_weights(std::size_t group) = 0;
+
   /// A parameter's numbers as f64.
   virtual DenseTensor parameter(ValueId value) const = 0;
 };

@@ -248,9 +248,6 @@ void check_runnable(const Plan& plan) {
     if (form.tp > 1) refuse(fmt::format("tensor parallelism {}", form.tp), "plan with --tp 1");
     if (form.cp > 1) refuse(fmt::format("context parallelism {}", form.cp), "plan with --cp 1");
     if (form.ep > 1) refuse(fmt::format("expert parallelism {}", form.ep), "plan with --ep 1");
-    if (form.zero == Zero::parameters) {
-      refuse("sharded parameters (ZeRO-3)", "plan with --zero 2 or less");
-    }
     if (form.offload_optimizer || form.offload_weights || form.offload_activations) {
       refuse("something in host memory", "plan without offload");
     }

@@ -58,7 +58,7 @@ struct StagedModel {
 StagedModel staged_model(const Graph& graph, const OrderedPlan& ordered);
 
 /// Throws Error, naming the stage, for a plan with what processes cannot do yet: tensor, context
-/// or expert parallelism, sharded parameters (ZeRO-3), and offloading to the host.
+/// or expert parallelism, and offloading to the host.
 void check_runnable(const Plan& plan);
 
 }  // namespace braid

@@ -13,6 +13,7 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <torch/torch.h>
 
+#include "braid/base/index.h"
 #include "braid/run/torch/torch_tensor.h"
 
 namespace braid {
@@ -32,18 +33,18 @@ auto told(const std::string& about, const Function& function) {
   }
 }
 
-c10::intrusive_ptr<c10d::Store> store_at(const MeetingPoint& at, std::int32_t rank,
+c10::intrusive_ptr<c10d::Store> store_at(const MeetingPoint& place, std::int32_t rank,
                                          std::int32_t ranks, std::chrono::milliseconds timeout) {
   c10::intrusive_ptr<c10d::Store> store;
-  if (!at.file.empty()) {
-    store = c10::make_intrusive<c10d::FileStore>(at.file, ranks);
+  if (!place.file.empty()) {
+    store = c10::make_intrusive<c10d::FileStore>(place.file, ranks);
   } else {
     c10d::TCPStoreOptions options;
-    options.port = static_cast<std::uint16_t>(at.port);
+    options.port = static_cast<std::uint16_t>(place.port);
     options.isServer = rank == 0;
     options.numWorkers = static_cast<std::size_t>(ranks);
     options.timeout = timeout;
-    store = c10::make_intrusive<c10d::TCPStore>(at.address, options);
+    store = c10::make_intrusive<c10d::TCPStore>(place.address, options);
   }
   store->setTimeout(timeout);
   return store;
@@ -51,21 +52,21 @@ c10::intrusive_ptr<c10d::Store> store_at(const MeetingPoint& at, std::int32_t ra
 
 class GlooLink : public RankLink {
  public:
-  GlooLink(const MeetingPoint& at, std::int32_t rank, std::int32_t ranks,
+  GlooLink(const MeetingPoint& place, std::int32_t rank, std::int32_t ranks,
            std::span<const ParameterGroup> groups, double timeout_s)
       : ranks_(ranks) {
     const std::chrono::milliseconds timeout(static_cast<std::int64_t>(timeout_s * 1e3));
     told("waiting for the other ranks", [&] {
-      store_ = store_at(at, rank, ranks, timeout);
-      all_ = joined("all", rank, ranks, at.file.empty(), timeout);
+      store_ = store_at(place, rank, ranks, timeout);
+      all_ = joined("all", rank, ranks, place.file.empty(), timeout);
       for (std::size_t g = 0; g < groups.size(); ++g) {
         const std::vector<std::int32_t>& members = groups[g].ranks;
-        const auto place = std::lower_bound(members.begin(), members.end(), rank);
+        const auto own = std::lower_bound(members.begin(), members.end(), rank);
         groups_.emplace_back();
-        if (members.size() < 2 || place == members.end() || *place != rank) continue;
+        if (members.size() < 2 || own == members.end() || *own != rank) continue;
         groups_.back() =
-            joined("group" + std::to_string(g), static_cast<std::int32_t>(place - members.begin()),
-                   static_cast<std::int32_t>(members.size()), at.file.empty(), timeout);
+            joined("group" + std::to_string(g), static_cast<std::int32_t>(own - members.begin()),
+                   static_cast<std::int32_t>(members.size()), place.file.empty(), timeout);
       }
       return 0;
     });
@@ -121,6 +122,7 @@ class GlooLink : public RankLink {
 
   TensorHandle gather(std::size_t group, TensorHandle part) override {
     std::vector<torch::Tensor> parts;
+    parts.reserve(at(groups_[group]->getSize()));
     for (int m = 0; m < groups_[group]->getSize(); ++m) {
       parts.push_back(torch::empty_like(tensor_of(part)));
     }
@@ -166,9 +168,10 @@ class GlooLink : public RankLink {
 
 }  // namespace
 
-std::unique_ptr<RankLink> gloo_link(const MeetingPoint& at, std::int32_t rank, std::int32_t ranks,
-                                    std::span<const ParameterGroup> groups, double timeout_s) {
-  return std::make_unique<GlooLink>(at, rank, ranks, groups, timeout_s);
+std::unique_ptr<RankLink> gloo_link(const MeetingPoint& place, std::int32_t rank,
+                                    std::int32_t ranks, std::span<const ParameterGroup> groups,
+                                    double timeout_s) {
+  return std::make_unique<GlooLink>(place, rank, ranks, groups, timeout_s);
 }
 
 }  // namespace braid

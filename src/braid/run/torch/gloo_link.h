@@ -19,7 +19,8 @@ struct MeetingPoint {
 
 /// Joins this rank to the others with Gloo. Waits up to `timeout_s` for them, and later as long for
 /// each message. Throws LostPeer when one does not come.
-std::unique_ptr<RankLink> gloo_link(const MeetingPoint& at, std::int32_t rank, std::int32_t ranks,
-                                    std::span<const ParameterGroup> groups, double timeout_s);
+std::unique_ptr<RankLink> gloo_link(const MeetingPoint& place, std::int32_t rank,
+                                    std::int32_t ranks, std::span<const ParameterGroup> groups,
+                                    double timeout_s);
 
 }  // namespace braid

@@ -134,6 +134,10 @@ class TorchStageMath : public StageMath {
   void set_weights(std::size_t group, const TensorHandle& row) override {
     weights_.set_row(group, tensor_of(row));
   }
+  void gather_weights(std::size_t group, const TensorHandle& row) override {
+    weights_.gather(group, tensor_of(row));
+  }
+  void release_weights(std::size_t group) override { weights_.release(group); }
   void clear_gradients() override { weights_.clear_gradients(); }
   DenseTensor parameter(ValueId value) const override { return dense_tensor(weights_.of(value)); }
 

@@ -41,6 +41,13 @@ TorchWeights::TorchWeights(const StagedModel& staged, std::span<const ParameterG
       group.length = (group.length + ranks - 1) / ranks * ranks;
     }
     groups_.push_back(std::move(group));
+    if (!is_gathered(each) || groups_.back().length == 0) continue;
+    const auto place = std::lower_bound(each.ranks.begin(), each.ranks.end(), rank);
+    const std::int64_t length = groups_.back().length / std::ssize(each.ranks);
+    groups_.back().part =
+        row(groups_.size() - 1).slice(0, (place - each.ranks.begin()) * length).clone();
+    groups_.back().part.resize_({length});
+    release(groups_.size() - 1);
   }
 }
 
@@ -72,6 +79,7 @@ torch::Tensor TorchWeights::gradients(std::size_t group) const {
 
 torch::Tensor TorchWeights::row(std::size_t group) const {
   const torch::NoGradGuard no_gradients;
+  if (groups_[group].part.defined()) return groups_[group].part;
   if (groups_[group].master.defined()) return groups_[group].master;
   std::vector<torch::Tensor> pieces;
   for (const ValueId id : groups_[group].parameters) pieces.push_back(values_.at(id));
@@ -90,6 +98,28 @@ void TorchWeights::set_row(std::size_t group, const torch::Tensor& row) {
   }
 }
 
+void TorchWeights::gather(std::size_t group, const torch::Tensor& row) {
+  const torch::NoGradGuard no_gradients;
+  std::int64_t first = 0;
+  for (const ValueId id : groups_[group].parameters) {
+    torch::Tensor& weight = values_.at(id);
+    // Graphs of passes that wait for their backward pass refer to the storage: it is filled again.
+    torch::Tensor whole =
+        row.slice(0, first, first + weight.numel()).to(weight.scalar_type(), false, true);
+    weight.storage().set_nbytes(whole.storage().nbytes());
+    weight.storage().set_data_ptr_noswap(
+        std::move(whole.storage().unsafeGetStorageImpl()->data_ptr()));
+    first += weight.numel();
+  }
+}
+
+void TorchWeights::release(std::size_t group) {
+  for (const ValueId id : groups_[group].parameters) {
+    values_.at(id).storage().set_data_ptr_noswap(c10::DataPtr());
+    values_.at(id).storage().set_nbytes(0);
+  }
+}
+
 void TorchWeights::clear_gradients() {
   for (auto& [id, value] : values_) value.mutable_grad() = torch::Tensor();
 }
@@ -98,7 +128,7 @@ void TorchWeights::step(std::size_t group, const torch::Tensor& gradients, std::
   const torch::NoGradGuard no_gradients;
   Group& of = groups_[group];
   torch::Tensor all = row(group);
-  torch::Tensor weights = all.slice(0, first, first + gradients.size(0));
+  torch::Tensor weights = of.part.defined() ? all : all.slice(0, first, first + gradients.size(0));
   if (settings_.optimizer == OptimizerRule::sgd) {
     weights.sub_(gradients, settings_.learning_rate);
   } else {
@@ -114,7 +144,7 @@ void TorchWeights::step(std::size_t group, const torch::Tensor& gradients, std::
     weights.addcdiv_(of.first_moment, spread,
                      -settings_.learning_rate / (1 - std::pow(0.9, of.steps)));
   }
-  set_row(group, all);
+  if (!of.part.defined()) set_row(group, all);
 }
 
 }  // namespace braid

@@ -33,6 +33,11 @@ class TorchWeights {
   void set_row(std::size_t group, const torch::Tensor& row);
   void clear_gradients();
 
+  /// Makes the parameters of a group that keeps parts whole, where autograd has seen them before,
+  /// and takes their memory away again. row() is the own part all the while.
+  void gather(std::size_t group, const torch::Tensor& row);
+  void release(std::size_t group);
+
   /// Updates the row from `first` on, with as many gradients as there are; state is kept of these
   /// alone, so that a group is always updated in the same place.
   void step(std::size_t group, const torch::Tensor& gradients, std::int64_t first);
@@ -42,6 +47,7 @@ class TorchWeights {
     std::vector<ValueId> parameters;
     std::int64_t length = 0;
     torch::Tensor master;  ///< Of bf16: the whole row in f32.
+    torch::Tensor part;    ///< Of a group that keeps parts: the own one.
     torch::Tensor first_moment, second_moment;
     double steps = 0;
   };

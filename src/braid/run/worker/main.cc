@@ -101,6 +101,7 @@ void train_rank(const RunJob& job, std::int32_t rank) {
       record.iterations.erase(record.iterations.begin());
     }
   }
+  engine.gather_all();
   record.peak_memory_bytes = peak_memory_bytes();
   write_safetensors(rank_weights_file(job, rank),
                     weights_of(run.staged.model, groups, rank, *math));
