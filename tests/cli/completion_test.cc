@@ -45,7 +45,7 @@ TEST(Completion, OffersCommands) {
   EXPECT_THAT(completions({""}),
               UnorderedElementsAre("plan", "evaluate", "compare", "profile", "simulate", "verify",
                                    "export", "report", "validate", "calibrate", "map", "explore",
-                                   "place", "list", "show", "--help"));
+                                   "place", "run", "list", "show", "--help"));
   EXPECT_THAT(completions({"pl"}), UnorderedElementsAre("plan", "place"));
 }
 

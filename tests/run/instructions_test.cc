@@ -141,6 +141,19 @@ std::string refusal(const Change& change) {
   return "";
 }
 
+TEST(Instructions, OfKnownModels) {
+  std::mt19937_64 random(9);
+  const std::pair<std::string, std::int64_t> models[] = {
+      {"bert-base", 16},  {"vit-base", 0},  {"resnet-50", 0}, {"multi-modal-transformer", 0},
+      {"dlrm-thesis", 0}, {"candle-uno", 0}};
+  for (const auto& [name, seq_len] : models) {
+    const Graph graph = load_model(name, {.seq_len = seq_len, .dims = {}});
+    const Written run = written(graph, random_plan_for(random, graph));
+    EXPECT_NO_THROW(dry_run(run.staged, run.groups, run.ranks)) << name;
+    EXPECT_FALSE(run.staged.model.logits.empty()) << name;
+  }
+}
+
 TEST(Instructions, WhatCannotBeRunIsRefusedByStage) {
   EXPECT_EQ(refusal([](Plan&) {}), "");
   EXPECT_THAT(refusal([](Plan& p) { p.stages[1].tp = 2; }),

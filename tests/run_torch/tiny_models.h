@@ -14,7 +14,7 @@ struct TinyModel {
 };
 
 /// GPT-2, Llama with grouped-query attention, Mixtral's mixture of experts, BERT, ResNet, the
-/// multi-modal transformer, DLRM and ViT.
+/// multi-modal transformer, DLRM with summed and with joined bags, CANDLE-Uno and ViT.
 std::vector<TinyModel> tiny_models();
 
 /// Throws Error as load_model().

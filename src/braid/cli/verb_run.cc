@@ -267,12 +267,12 @@ int run_plan(RunOptions& options) {
     throw Error(Where{"", 0, "--lr"}, "is not a number: " + options.rate, "such as 0.01");
   }
   job.timeout_s = static_cast<double>(options.timeout_s);
-  worker_program();
   const ValidPlan valid = read_valid_plan(job.plan);
   const RunFolder folder;
   job.folder = folder.path();
   job.plan = std::filesystem::absolute(job.plan).string();
   const PlannedRun run = planned_run(job, valid.plan);
+  worker_program();
   const char* own = std::getenv("RANK");
   if (own == nullptr) own = std::getenv("OMPI_COMM_WORLD_RANK");
   if (own != nullptr) return run_own_rank(run, own);

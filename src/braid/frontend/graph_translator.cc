@@ -247,7 +247,11 @@ GraphTranslator::Written GraphTranslator::result(const Embedding& kind) {
   if (kind.pooling == 1) {
     Shape shape = ids.shape;
     shape.push_back(kind.width);
-    return {node("Gather", {table.value, ids.value}), shape};
+    const ValueId rows = node("Gather", {table.value, ids.value});
+    const Shape out = output_shape();
+    // The rows of a bag may lie side by side.
+    const bool is_joined = out.back() != kind.width && element_count(out) == element_count(shape);
+    return is_joined ? Written{reshaped(rows, out), out} : Written{rows, shape};
   }
   const std::int64_t count = kind.lookups / kind.pooling;
   const ValueId bags = reshaped(ids.value, {count, kind.pooling});
