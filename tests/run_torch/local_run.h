@@ -16,7 +16,8 @@ namespace braid::test {
 using LinkChange = std::function<std::unique_ptr<RankLink>(std::int32_t rank, RankLink& link)>;
 
 /// Trains by the plan with a thread for each rank. Throws std::runtime_error when two ranks that
-/// hold a parameter end with different numbers or losses.
+/// hold a parameter end with different numbers or losses, and when a rank computes other passes
+/// than the plan's, or in another order, or keeps more or fewer at once.
 TrainedModel train_by_threads(const Graph& graph, const Plan& plan, const std::string& schedule,
                               const TrainingSettings& settings, const LinkChange& change = {});
 
