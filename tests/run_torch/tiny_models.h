@@ -13,7 +13,7 @@ struct TinyModel {
   std::string config;  ///< As config.json has it.
 };
 
-/// GPT-2, Llama with grouped-query attention, Mixtral's mixture of experts, BERT, ResNet, the
+/// GPT-2, Llama with grouped-query attention, Mixtral's mixture of experts, T5, BERT, ResNet, the
 /// multi-modal transformer, DLRM with summed and with joined bags, CANDLE-Uno and ViT.
 std::vector<TinyModel> tiny_models();
 

@@ -66,7 +66,7 @@ class RunFolder {
 std::string worker_program() {
   std::error_code error;
   const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", error);
-  const std::string program = (own.parent_path() / "braid-run").string();
+  std::string program = (own.parent_path() / "braid-run").string();
   if (error || ::access(program.c_str(), X_OK) != 0) {
     throw Error("braid was built without libtorch, and cannot run plans",
                 "install libtorch-dev and libgloo-dev, then configure and build again");

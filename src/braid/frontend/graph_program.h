@@ -21,7 +21,8 @@ namespace braid {
 ///   Program program = program_from_graph(load_model("bert-base", {.seq_len = 128, .dims = {}}));
 ///
 /// Throws Error, naming the operator: experts, recurrent cells, transposed convolutions, training
-/// graphs, attention with learned relative positions, and shapes that no rule above explains.
+/// graphs, attention with other relative positions than T5's, and shapes that no rule above
+/// explains.
 Program program_from_graph(const Graph& graph);
 
 /// The program of a graph with what training needs to know of it.

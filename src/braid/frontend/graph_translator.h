@@ -55,6 +55,10 @@ class GraphTranslator {
   Written heads(ValueId x, const HeadsOf& of, bool transposed);
   std::vector<ValueId> queries_keys_values(const Attention& kind);
   Written mask(const Attention& kind);
+  /// How many operands are queries, keys and values: all, but for a table of relative positions.
+  std::size_t attended_operands();
+  /// What relative positions add to the scores of each head: [heads × q_len × kv_len].
+  Written relative_bias(const Attention& kind);
 
   [[noreturn]] void refuse(const std::string& why) const;
   const Written& operand(std::size_t number);
