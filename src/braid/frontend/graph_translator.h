@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -78,6 +79,7 @@ class GraphTranslator {
   const Operator* op_ = nullptr;  ///< Being written.
   std::int64_t nodes_of_op_ = 0;
   std::vector<OperatorId> op_of_node_;
+  std::map<ValueId, ValueId> places_in_table_;  ///< Of relative positions, by their table.
 };
 
 }  // namespace braid

@@ -38,6 +38,23 @@ std::int64_t bucket_of(std::int64_t distance, std::int64_t buckets, bool causal)
   return first + std::min(large, buckets - 1);
 }
 
+/// For each query and each of its keys.
+std::vector<std::int64_t> bucket_rows(const Attention& kind, std::int64_t buckets) {
+  std::vector<std::int64_t> of_distance;  // From that of the last key to the first query on.
+  of_distance.reserve(at(kind.q_len + kind.kv_len));
+  for (std::int64_t distance = 1 - kind.kv_len; distance < kind.q_len; ++distance) {
+    of_distance.push_back(bucket_of(distance, buckets, kind.causal));
+  }
+  std::vector<std::int64_t> rows;
+  rows.reserve(at(kind.q_len * kind.kv_len));
+  for (std::int64_t q = 0; q < kind.q_len; ++q) {
+    // Keys rise, so distances fall.
+    const auto first = of_distance.rbegin() + (kind.q_len - 1 - q);
+    rows.insert(rows.end(), first, first + kind.kv_len);
+  }
+  return rows;
+}
+
 }  // namespace
 
 std::size_t GraphTranslator::attended_operands() {
@@ -50,20 +67,12 @@ GraphTranslator::Written GraphTranslator::relative_bias(const Attention& kind) {
                      table.shape[0] % 2 == 0 && table.shape[0] >= 4 &&
                      kind.heads == kind.kv_heads && kind.samples == 1;
   if (!is_t5) refuse("nothing says which relative position each row of its table is for");
-  std::vector<std::int64_t> of_distance;  // From that of the last key to the first query on.
-  of_distance.reserve(at(kind.q_len + kind.kv_len));
-  for (std::int64_t distance = 1 - kind.kv_len; distance < kind.q_len; ++distance) {
-    of_distance.push_back(bucket_of(distance, table.shape[0], kind.causal));
+  // Layers that share a table read it in the same places.
+  ValueId& places = places_in_table_.try_emplace(table.value, -1).first->second;
+  if (places < 0) {
+    const std::vector<std::int64_t> rows = bucket_rows(kind, table.shape[0]);
+    places = builder_.constant(tensor_of(ElementType::i64, {kind.q_len, kind.kv_len}, rows));
   }
-  std::vector<std::int64_t> rows;
-  rows.reserve(at(kind.q_len * kind.kv_len));
-  for (std::int64_t q = 0; q < kind.q_len; ++q) {
-    // Keys rise, so distances fall.
-    const auto first = of_distance.rbegin() + (kind.q_len - 1 - q);
-    rows.insert(rows.end(), first, first + kind.kv_len);
-  }
-  const ValueId places =
-      builder_.constant(tensor_of(ElementType::i64, {kind.q_len, kind.kv_len}, rows));
   const ValueId biases = node("Gather", {table.value, places});
   return {node("Transpose", {biases}, {{"perm", Shape{2, 0, 1}}}),
           {kind.heads, kind.q_len, kind.kv_len}};
