@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian 12 packages that braid is built from; with --lint also the linters, with --pages the browser
 # that pages are checked in, with --fuzz the compiler of the fuzz targets, with --backends the libraries that operators
-# can be run by. Does nothing when they are all there.
+# can be run by; with --torch the library that plans are run by. Does nothing when they are all there.
 # Needs root or sudo.
 set -euo pipefail
 
@@ -22,8 +22,9 @@ for option in "$@"; do
       packages+=(libdnnl-dev libxnnpack-dev libpthreadpool-dev libxsmm-dev libeigen3-dev
         libopenblas0-pthread libblis4)
       ;;
+    --torch) packages+=(libtorch-dev libgloo-dev) ;;
     *)
-      echo "usage: $0 [--lint] [--pages] [--fuzz] [--backends]" >&2
+      echo "usage: $0 [--lint] [--pages] [--fuzz] [--backends] [--torch]" >&2
       exit 2
       ;;
   esac

@@ -45,7 +45,7 @@ TEST(Completion, OffersCommands) {
   EXPECT_THAT(completions({""}),
               UnorderedElementsAre("plan", "evaluate", "compare", "profile", "simulate", "verify",
                                    "export", "report", "validate", "calibrate", "map", "explore",
-                                   "tune", "place", "measure", "list", "show", "--help"));
+                                   "tune", "place", "measure", "run", "list", "show", "--help"));
   EXPECT_THAT(completions({"pl"}), UnorderedElementsAre("plan", "place"));
 }
 

@@ -82,7 +82,8 @@ TEST(GraphProgram, RefusesWhatNoRuleExplains) {
               HasSubstr("give a lesser --seq-len"));
   EXPECT_THAT(refused("gnmt"), HasSubstr("encoder.layer0.forward: recurrent cells"));
   EXPECT_THAT(refused("mixtral-8x7b"), HasSubstr("block0.moe.router"));
-  EXPECT_THAT(refused("t5-large"), HasSubstr("attention.core"));
+  EXPECT_THAT(error_text([&] { program_from_graph(load_model("transgan", {.dims = {}})); }),
+              HasSubstr("which relative position each row of its table is for"));
 }
 
 }  // namespace

@@ -38,5 +38,6 @@ Run add_tune(CLI::App& app);
 Run add_place(CLI::App& app);
 Run add_measure(CLI::App& app);
 Run add_calibrate(CLI::App& app);
+Run add_run(CLI::App& app);
 
 }  // namespace braid

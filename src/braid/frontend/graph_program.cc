@@ -4,7 +4,13 @@
 
 namespace braid {
 
-Program program_from_graph(const Graph& graph) { return GraphTranslator(graph).program(); }
+Program program_from_graph(const Graph& graph) {
+  return GraphTranslator(graph, false).program().program;
+}
+
+LayeredProgram layered_program(const Graph& graph) {
+  return GraphTranslator(graph, true).program();
+}
 
 double weight_bytes(const Program& program) {
   double bytes = 0;

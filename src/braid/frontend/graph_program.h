@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "braid/graph/graph.h"
 #include "braid/program/program.h"
@@ -20,8 +21,30 @@ namespace braid {
 ///   Program program = program_from_graph(load_model("bert-base", {.seq_len = 128, .dims = {}}));
 ///
 /// Throws Error, naming the operator: experts, recurrent cells, transposed convolutions, training
-/// graphs, attention with learned relative positions, and shapes that no rule above explains.
+/// graphs, attention with other relative positions than T5's, and shapes that no rule above
+/// explains.
 Program program_from_graph(const Graph& graph);
+
+/// The program of a graph with what training needs to know of it.
+struct LayeredProgram {
+  Program program;
+  std::vector<OperatorId> operators;  ///< By node: the graph's operator that it belongs to.
+  std::vector<Shape> shapes;          ///< By value: of operators' results; others' are empty.
+  std::vector<ValueId> parameters;    ///< Weights that are parameters of the graph, ascending.
+  std::vector<ValueId> logits;        ///< Outputs that a loss of the graph reads, ascending.
+};
+
+/// The domain of what no operation of ONNX's computes, of which there is one: "Experts", of tokens
+/// x [tokens × width], scores [tokens × experts], weights [experts × matrices × width × inner] and
+/// perhaps biases [experts × ((matrices - 1)·inner + width)]. Each token goes through the `top_k`
+/// experts of its greatest scores, whose results are summed by the softmax of these scores. An
+/// expert is f(x·W0)·W1ᵀ with f = Gelu, or (Swish(x·W0) ∘ x·W1)·W2ᵀ of three matrices; a bias
+/// follows each product.
+inline constexpr const char* kBraidDomain = "braid";
+
+/// As program_from_graph(), and experts are written too, unless they drop tokens or clamp what
+/// their activation reads.
+LayeredProgram layered_program(const Graph& graph);
 
 /// Bytes of a program's weights in f32, those that are missing included.
 double weight_bytes(const Program& program);

@@ -18,10 +18,13 @@ constexpr std::int64_t opset = 24;
 
 }  // namespace
 
-GraphTranslator::GraphTranslator(const Graph& graph)
-    : graph_(graph), builder_(graph.name, opset), written_(graph.tensors.size()) {}
+GraphTranslator::GraphTranslator(const Graph& graph, bool with_experts)
+    : graph_(graph),
+      with_experts_(with_experts),
+      builder_(graph.name, opset),
+      written_(graph.tensors.size()) {}
 
-Program GraphTranslator::program() {
+LayeredProgram GraphTranslator::program() {
   std::vector<bool> is_read(graph_.tensors.size(), false);
   for (const Operator& op : graph_.operators) {
     // What a loss reads is what inference gives.
@@ -37,7 +40,33 @@ Program GraphTranslator::program() {
         std::find(graph_.outputs.begin(), graph_.outputs.end(), id) != graph_.outputs.end();
     if (!is_read[at(id)] || is_output) outputs.push_back(written_[at(id)].value);
   }
-  return builder_.finish(std::move(outputs));
+  LayeredProgram result;
+  result.program = builder_.finish(std::move(outputs));
+  list_values(result);
+  result.operators = std::move(op_of_node_);
+  return result;
+}
+
+void GraphTranslator::list_values(LayeredProgram& result) const {
+  result.shapes.resize(result.program.values.size());
+  for (std::size_t t = 0; t < written_.size(); ++t) {
+    const Written& written = written_[t];
+    if (written.value < 0) continue;
+    if (graph_.tensors[t].is_parameter) {
+      result.parameters.push_back(written.value);
+    } else {
+      result.shapes[at(written.value)] = written.shape;
+    }
+  }
+  for (const Operator& op : graph_.operators) {
+    if (!std::holds_alternative<Loss>(op.kind)) continue;
+    const ValueId read = written_[at(op.inputs.front())].value;
+    if (read >= 0) result.logits.push_back(read);
+  }
+  for (std::vector<ValueId>* list : {&result.parameters, &result.logits}) {
+    std::sort(list->begin(), list->end());
+    list->erase(std::unique(list->begin(), list->end()), list->end());
+  }
 }
 
 void GraphTranslator::add(const Operator& op) {
@@ -92,11 +121,12 @@ const GraphTranslator::Written& GraphTranslator::operand(std::size_t number) {
 }
 
 ValueId GraphTranslator::node(const std::string& operation, std::vector<ValueId> inputs,
-                              std::vector<Attribute> attributes) {
+                              std::vector<Attribute> attributes, const std::string& domain) {
   const std::string name =
       nodes_of_op_ == 0 ? op_->name : fmt::format("{}.{}", op_->name, nodes_of_op_);
   ++nodes_of_op_;
-  return builder_.node(operation, std::move(inputs), std::move(attributes), name);
+  op_of_node_.push_back(static_cast<OperatorId>(op_ - graph_.operators.data()));
+  return builder_.node(operation, std::move(inputs), std::move(attributes), name, domain);
 }
 
 ValueId GraphTranslator::reshaped(ValueId x, const Shape& shape) {
@@ -210,18 +240,24 @@ GraphTranslator::Written GraphTranslator::two_operands() {
 GraphTranslator::Written GraphTranslator::result(const Embedding& kind) {
   Written ids = operand(0);
   const Written table = operand(1);
-  if (element_count(ids.shape) != kind.lookups * kind.pooling && kind.pooling > 1) {
+  if (kind.pooling > 1 &&
+      (element_count(ids.shape) != kind.lookups || kind.lookups % kind.pooling != 0)) {
     refuse("it looks up another number of rows than it has indices");
   }
   if (kind.pooling == 1) {
     Shape shape = ids.shape;
     shape.push_back(kind.width);
-    return {node("Gather", {table.value, ids.value}), shape};
+    const ValueId rows = node("Gather", {table.value, ids.value});
+    const Shape out = output_shape();
+    // The rows of a bag may lie side by side.
+    const bool is_joined = out.back() != kind.width && element_count(out) == element_count(shape);
+    return is_joined ? Written{reshaped(rows, out), out} : Written{rows, shape};
   }
-  const ValueId bags = reshaped(ids.value, {kind.lookups, kind.pooling});
+  const std::int64_t count = kind.lookups / kind.pooling;
+  const ValueId bags = reshaped(ids.value, {count, kind.pooling});
   const ValueId rows = node("Gather", {table.value, bags});
   return {node("ReduceSum", {rows, builder_.integers(Shape{1})}, {{"keepdims", std::int64_t{0}}}),
-          {kind.lookups, kind.width}};
+          {count, kind.width}};
 }
 
 GraphTranslator::Written GraphTranslator::result(const DataMovement&) {
@@ -261,11 +297,28 @@ GraphTranslator::Written GraphTranslator::joined() {
 GraphTranslator::Written GraphTranslator::result(const Recurrent&) {
   refuse("recurrent cells are not written as operations");
 }
-GraphTranslator::Written GraphTranslator::result(const MoeRouter&) {
-  refuse("which expert takes which token is known only at run time");
+GraphTranslator::Written GraphTranslator::result(const MoeRouter& kind) {
+  if (!with_experts_) refuse("which expert takes which token is known only at run time");
+  const Written x = operand(0);
+  const Written weight = operand(1);
+  if (x.shape != Shape{kind.tokens, kind.hidden} ||
+      weight.shape != Shape{kind.hidden, kind.experts}) {
+    refuse("its operands are of other sizes than its scores");
+  }
+  return {node("MatMul", {x.value, weight.value}), {kind.tokens, kind.experts}};
 }
-GraphTranslator::Written GraphTranslator::result(const MoeExperts&) {
-  refuse("which expert takes which token is known only at run time");
+GraphTranslator::Written GraphTranslator::result(const MoeExperts& kind) {
+  if (!with_experts_) refuse("which expert takes which token is known only at run time");
+  if (kind.padded) refuse("which tokens it drops depends on which others there are");
+  if (kind.clamped) refuse("nothing says at what its activation is clamped");
+  const Written x = operand(0);
+  std::vector<ValueId> inputs;
+  for (std::size_t i = 0; i < operands(); ++i) inputs.push_back(operand(i).value);
+  if (operands() != (kind.biased ? 4U : 3U) || x.shape != Shape{kind.tokens, kind.hidden} ||
+      operand(2).shape != Shape{kind.experts, kind.matrices, kind.hidden, kind.inner}) {
+    refuse("its operands are of other sizes than its experts");
+  }
+  return {node("Experts", inputs, {{"top_k", kind.top_k}}, kBraidDomain), x.shape};
 }
 GraphTranslator::Written GraphTranslator::result(const Loss&) { refuse("it belongs to training"); }
 GraphTranslator::Written GraphTranslator::result(const OptimizerStep&) {

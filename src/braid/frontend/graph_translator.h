@@ -1,8 +1,10 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
+#include "braid/frontend/graph_program.h"
 #include "braid/graph/graph.h"
 #include "braid/program/program_builder.h"
 
@@ -12,14 +14,18 @@ namespace braid {
 /// [channels × height × width] of a single sample get a dimension for samples in front.
 class GraphTranslator {
  public:
-  explicit GraphTranslator(const Graph& graph);
-  Program program();
+  /// `with_experts`: they are written by the operation of kBraidDomain, else refused.
+  GraphTranslator(const Graph& graph, bool with_experts);
+  LayeredProgram program();
 
  private:
   struct Written {
     ValueId value = -1;
     Shape shape;
   };
+
+  /// Values that operators' tensors became, as LayeredProgram has them.
+  void list_values(LayeredProgram& result) const;
 
   void add(const Operator& op);
   // Each is what an operator of that kind computes.
@@ -50,6 +56,10 @@ class GraphTranslator {
   Written heads(ValueId x, const HeadsOf& of, bool transposed);
   std::vector<ValueId> queries_keys_values(const Attention& kind);
   Written mask(const Attention& kind);
+  /// How many operands are queries, keys and values: all, but for a table of relative positions.
+  std::size_t attended_operands();
+  /// What relative positions add to the scores of each head: [heads × q_len × kv_len].
+  Written relative_bias(const Attention& kind);
 
   [[noreturn]] void refuse(const std::string& why) const;
   const Written& operand(std::size_t number);
@@ -58,15 +68,18 @@ class GraphTranslator {
   const Tensor& output() const;
   Shape output_shape() const;
   ValueId node(const std::string& operation, std::vector<ValueId> inputs,
-               std::vector<Attribute> attributes = {});
+               std::vector<Attribute> attributes = {}, const std::string& domain = "");
   ValueId reshaped(ValueId x, const Shape& shape);
   ValueId sliced(ValueId x, std::int64_t axis, std::int64_t first, std::int64_t last);
 
   const Graph& graph_;
+  bool with_experts_;
   ProgramBuilder builder_;
   std::vector<Written> written_;  ///< By tensor.
   const Operator* op_ = nullptr;  ///< Being written.
   std::int64_t nodes_of_op_ = 0;
+  std::vector<OperatorId> op_of_node_;
+  std::map<ValueId, ValueId> places_in_table_;  ///< Of relative positions, by their table.
 };
 
 }  // namespace braid

@@ -40,10 +40,11 @@ ValueId ProgramBuilder::real(double number) {
 }
 
 ValueId ProgramBuilder::node(const std::string& operation, std::vector<ValueId> inputs,
-                             std::vector<Attribute> attributes, const std::string& name) {
+                             std::vector<Attribute> attributes, const std::string& name,
+                             const std::string& domain) {
   const ValueId id = value("");
   program_.nodes.push_back({name.empty() ? operation + std::to_string(id) : name,
-                            "",
+                            domain,
                             operation,
                             std::move(inputs),
                             {id},

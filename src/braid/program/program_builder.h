@@ -27,7 +27,8 @@ class ProgramBuilder {
   ValueId real(double number);
   /// A node with one result. Without a name it is called by its operation and a number.
   ValueId node(const std::string& operation, std::vector<ValueId> inputs,
-               std::vector<Attribute> attributes = {}, const std::string& name = "");
+               std::vector<Attribute> attributes = {}, const std::string& name = "",
+               const std::string& domain = "");
 
   /// Ends the program. Weights are missing still.
   Program finish(std::vector<ValueId> outputs);

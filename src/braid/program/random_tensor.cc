@@ -47,20 +47,21 @@ DenseTensor random_tensor(ElementType type, const Shape& shape, std::uint64_t se
   return tensor_of(type, shape, bits);
 }
 
+DenseTensor random_weight(const MissingWeight& weight, std::uint64_t seed) {
+  const std::uint64_t own_seed = seed + static_cast<std::uint64_t>(weight.value);
+  if (is_real(weight.type) && weight.shape.size() < 2) {
+    return random_scales(weight.type, weight.shape, own_seed);
+  }
+  const std::int64_t rows = weight.shape.empty() ? 1 : weight.shape.front();
+  const std::int64_t width = rows > 0 ? element_count(weight.shape) / rows : 1;
+  const double scale = width > 0 ? 1 / std::sqrt(static_cast<double>(width)) : 1;
+  return random_tensor(weight.type, weight.shape, own_seed, scale);
+}
+
 void fill_missing_weights(Program& program, std::uint64_t seed) {
   for (const MissingWeight& weight : program.missing) {
-    const std::uint64_t own_seed = seed + static_cast<std::uint64_t>(weight.value);
-    DenseTensor tensor;
-    if (is_real(weight.type) && weight.shape.size() < 2) {
-      tensor = random_scales(weight.type, weight.shape, own_seed);
-    } else {
-      const std::int64_t rows = weight.shape.empty() ? 1 : weight.shape.front();
-      const std::int64_t width = rows > 0 ? element_count(weight.shape) / rows : 1;
-      const double scale = width > 0 ? 1 / std::sqrt(static_cast<double>(width)) : 1;
-      tensor = random_tensor(weight.type, weight.shape, own_seed, scale);
-    }
     program.values[at(weight.value)].constant =
-        std::make_shared<const DenseTensor>(std::move(tensor));
+        std::make_shared<const DenseTensor>(random_weight(weight, seed));
   }
   program.missing.clear();
 }

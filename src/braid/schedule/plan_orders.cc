@@ -12,6 +12,7 @@
 #include "braid/base/index.h"
 #include "braid/plan/stage_load.h"
 #include "braid/plan/stage_rounds.h"
+#include "braid/schedule/evaluate.h"
 #include "braid/schedule/graph_orders.h"
 #include "braid/schedule/greedy_order.h"
 #include "braid/schedule/group_search.h"
@@ -20,6 +21,7 @@
 #include "braid/schedule/order_timeline.h"
 #include "braid/schedule/order_timing.h"
 #include "braid/schedule/plan_graph.h"
+#include "braid/schedule/plan_pipeline.h"
 
 namespace braid {
 namespace {
@@ -147,27 +149,37 @@ TimedOrder two_buffered(const Plan& plan, TimedGraph timed, bool record) {
   return {std::move(result), std::move(timed), std::move(before)};
 }
 
+TimedGraph graph_for(const Plan& plan, const std::string& name) {
+  return timed_graph_of(plan, {.weights_apart = name.starts_with("zb-"), .folded = name == "zb-v"});
+}
+
+/// The schedule of that name, but for 2BW, with what was found on the way in `made`.
+WorkOrder flushed_order(const TimedGraph& timed, const std::string& name, const KChoice& choice,
+                        PlanOrder& made) {
+  std::optional<WorkOrder> order;
+  if (name == "search") {
+    check_passes(timed.graph, name, kMostSearched);
+    OrderSearchResult found = search_order(timed, {});
+    made.proved = found.proved;
+    order = std::move(found.order);
+  } else {
+    order = name == "kfkb" ? grouped_order(timed, choice, made) : order_named(timed, name);
+  }
+  if (!order) throw Error("no schedule is called " + name);
+  return std::move(*order);
+}
+
 TimedOrder timed_order(const Plan& plan, const std::string& name, const KChoice& choice,
                        bool record) {
-  TimedGraph timed =
-      timed_graph_of(plan, {.weights_apart = name.starts_with("zb-"), .folded = name == "zb-v"});
+  TimedGraph timed = graph_for(plan, name);
   check_passes(timed.graph, name, name == "2bw" ? kMostTimed / (3 * kRounds) : kMostTimed);
   TimedOrder result;
   if (name == "2bw") {
     result = two_buffered(plan, std::move(timed), record);
   } else {
     PlanOrder made;
-    std::optional<WorkOrder> order;
-    if (name == "search") {
-      check_passes(timed.graph, name, kMostSearched);
-      OrderSearchResult found = search_order(timed, {});
-      made.proved = found.proved;
-      order = std::move(found.order);
-    } else {
-      order = name == "kfkb" ? grouped_order(timed, choice, made) : order_named(timed, name);
-    }
-    if (!order) throw Error("no schedule is called " + name);
-    result.timing = time_order(timed, *order, record);
+    const WorkOrder order = flushed_order(timed, name, choice, made);
+    result.timing = time_order(timed, order, record);
     add_summary(result.timing, made);
     result.order = std::move(made);
     result.timed = std::move(timed);
@@ -245,6 +257,33 @@ DrawnOrder draw_order(const Plan& plan, const std::string& name, const KChoice& 
   drawn.timeline = timeline_of(run.timed, run.timing, stage_loads(drawn.plan));
   drawn.timeline.iteration_time_s = run.order.iteration_time_s;
   return drawn;
+}
+
+OrderedPlan ordered_plan(const Plan& plan, const std::string& name, const KChoice& choice) {
+  OrderedPlan result;
+  result.plan = laid_out(plan, name);
+  if (name == "2bw") {
+    throw Error("the schedule 2bw has no flush between iterations",
+                "take one of the other schedules, such as 1f1b");
+  }
+  const TimedGraph timed = graph_for(result.plan, name);
+  result.graph = timed.graph;
+  if (!name.empty()) {
+    check_passes(timed.graph, name, kMostTimed);
+    PlanOrder made;
+    result.order = flushed_order(timed, name, choice, made);
+    return result;
+  }
+  const PlanPipeline own = pipeline_of(plan, kMostPassesWithEvents);
+  result.order = schedule_of(own.pipeline);
+  for (std::vector<Work>& works : result.order.devices) {
+    for (Work& work : works) {
+      const std::int32_t chunk = work.stage % own.pipeline.vp;
+      work.stage = chunk * own.pipeline.pp + work.stage / own.pipeline.vp;
+    }
+  }
+  check_work_order(result.graph, result.order);
+  return result;
 }
 
 }  // namespace braid

@@ -59,4 +59,17 @@ struct DrawnOrder {
 /// The same with all that happens.
 DrawnOrder draw_order(const Plan& plan, const std::string& name, const KChoice& choice = {});
 
+/// What the devices of a plan's stages do, in which order.
+struct OrderedPlan {
+  Plan plan;         ///< As the schedule lays it out: of zb-v as folded_plan has it.
+  StageGraph graph;  ///< Chunk c of stage s is graph stage c·pp + s on device s.
+  WorkOrder order;   ///< One that check_work_order accepts; reductions and steps may be left out.
+};
+
+/// The plan under its own schedule, with the warm-ups and orders of passes that its stages have
+/// (empty name), or under the schedule of that name. Throws Error as order_of_plan; for 2bw, whose
+/// rounds have no flush between them; and where micro-batches of neighbours do not nest.
+OrderedPlan ordered_plan(const Plan& plan, const std::string& name = "",
+                         const KChoice& choice = {});
+
 }  // namespace braid

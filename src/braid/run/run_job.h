@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "braid/run/staged_model.h"
+#include "braid/run/training_settings.h"
+
+namespace braid {
+
+/// What every process of a run is told.
+struct RunJob {
+  std::string plan;      ///< The plan's file.
+  std::string model;     ///< As for load_model(); empty: the plan's own.
+  std::string schedule;  ///< A name of plan_order_names(); empty: the plan's own.
+  std::string folder;    ///< Where the processes find each other and leave their records.
+  TrainingSettings settings;
+  int threads = 1;         ///< That the operations of one process use.
+  double timeout_s = 300;  ///< For the others to come, and for a message.
+};
+
+/// A job as its processes see it, loaded and checked.
+struct LoadedRun {
+  OrderedPlan ordered;
+  StagedModel staged;
+};
+
+/// Reads plan and model. Throws Error in one line for what cannot be run: as read_plan(),
+/// load_model(), ordered_plan() and staged_model().
+LoadedRun load_run(const RunJob& job);
+
+std::string run_job_text(const RunJob& job);
+/// Throws Error.
+RunJob read_run_job(const std::string& file);
+
+/// "f64", "f32" and "bf16" (also "float64" …). Throws Error for others.
+ElementType training_type(std::string_view name);
+
+// Files in the job's folder.
+std::string rank_record_file(const RunJob& job, std::int32_t rank);
+std::string rank_weights_file(const RunJob& job, std::int32_t rank);
+std::string whole_record_file(const RunJob& job);
+std::string whole_weights_file(const RunJob& job);
+
+}  // namespace braid

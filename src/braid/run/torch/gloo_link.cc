@@ -1,0 +1,177 @@
+#include "braid/run/torch/gloo_link.h"
+
+#include <algorithm>
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <torch/csrc/distributed/c10d/FileStore.hpp>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#include <torch/torch.h>
+
+#include "braid/base/index.h"
+#include "braid/run/torch/torch_tensor.h"
+
+namespace braid {
+namespace {
+
+using GlooGroup = c10::intrusive_ptr<c10d::ProcessGroupGloo>;
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+/// Says of what libtorch throws whom it was about.
+template <typename Function>
+auto told(const std::string& about, const Function& function) {
+  try {
+    return function();
+  } catch (const std::exception& error) {
+    throw LostPeer(about + ": " + first_line(error.what()));
+  }
+}
+
+c10::intrusive_ptr<c10d::Store> store_at(const MeetingPoint& place, std::int32_t rank,
+                                         std::int32_t ranks, std::chrono::milliseconds timeout) {
+  c10::intrusive_ptr<c10d::Store> store;
+  if (!place.file.empty()) {
+    store = c10::make_intrusive<c10d::FileStore>(place.file, ranks);
+  } else {
+    c10d::TCPStoreOptions options;
+    options.port = static_cast<std::uint16_t>(place.port);
+    options.isServer = rank == 0;
+    options.numWorkers = static_cast<std::size_t>(ranks);
+    options.timeout = timeout;
+    store = c10::make_intrusive<c10d::TCPStore>(place.address, options);
+  }
+  store->setTimeout(timeout);
+  return store;
+}
+
+class GlooLink : public RankLink {
+ public:
+  GlooLink(const MeetingPoint& place, std::int32_t rank, std::int32_t ranks,
+           std::span<const ParameterGroup> groups, double timeout_s)
+      : ranks_(ranks) {
+    const std::chrono::milliseconds timeout(static_cast<std::int64_t>(timeout_s * 1e3));
+    told("waiting for the other ranks", [&] {
+      store_ = store_at(place, rank, ranks, timeout);
+      all_ = joined("all", rank, ranks, place.file.empty(), timeout);
+      for (std::size_t g = 0; g < groups.size(); ++g) {
+        const std::vector<std::int32_t>& members = groups[g].ranks;
+        const auto own = std::lower_bound(members.begin(), members.end(), rank);
+        groups_.emplace_back();
+        if (members.size() < 2 || own == members.end() || *own != rank) continue;
+        groups_.back() =
+            joined("group" + std::to_string(g), static_cast<std::int32_t>(own - members.begin()),
+                   static_cast<std::int32_t>(members.size()), place.file.empty(), timeout);
+      }
+      return 0;
+    });
+  }
+
+  void send(const TensorHandle& tensor, std::int32_t peer, std::int32_t tag) override {
+    told(with(peer), [&] {
+      std::vector<torch::Tensor> tensors{tensor_of(tensor).contiguous()};
+      auto work = all_->send(tensors, peer, tag);
+      sent_.push_back({std::move(tensors.front()), std::move(work), peer});
+      return 0;
+    });
+  }
+
+  TensorHandle receive(TensorHandle room, std::int32_t peer, std::int32_t tag) override {
+    told(with(peer), [&] {
+      std::vector<torch::Tensor> tensors{tensor_of(room)};
+      return all_->recv(tensors, peer, tag)->wait();
+    });
+    return room;
+  }
+
+  void finish_sends() override {
+    for (Sent& each : sent_) {
+      told(with(each.peer), [&] { return each.work->wait(); });
+    }
+    sent_.clear();
+  }
+
+  TensorHandle sum(std::size_t group, TensorHandle row) override {
+    told("summing gradients", [&] {
+      std::vector<torch::Tensor> tensors{tensor_of(row)};
+      return groups_[group]->allreduce(tensors)->wait();
+    });
+    return row;
+  }
+
+  /// Gloo has no reduce-scatter in libtorch 1.13: each part is reduced to the rank that keeps it.
+  TensorHandle sum_part(std::size_t group, TensorHandle row) override {
+    const std::int64_t members = groups_[group]->getSize();
+    const std::int64_t length = tensor_of(row).size(0) / members;
+    torch::Tensor mine;
+    for (std::int64_t m = 0; m < members; ++m) {
+      std::vector<torch::Tensor> tensors{
+          tensor_of(row).slice(0, m * length, (m + 1) * length).clone()};
+      c10d::ReduceOptions options;
+      options.rootRank = m;
+      told("summing gradients", [&] { return groups_[group]->reduce(tensors, options)->wait(); });
+      if (m == groups_[group]->getRank()) mine = tensors.front();
+    }
+    return handle_of(mine);
+  }
+
+  TensorHandle gather(std::size_t group, TensorHandle part) override {
+    std::vector<torch::Tensor> parts;
+    parts.reserve(at(groups_[group]->getSize()));
+    for (int m = 0; m < groups_[group]->getSize(); ++m) {
+      parts.push_back(torch::empty_like(tensor_of(part)));
+    }
+    std::vector<std::vector<torch::Tensor>> outputs{parts};
+    std::vector<torch::Tensor> inputs{tensor_of(part)};
+    told("gathering weights", [&] { return groups_[group]->allgather(outputs, inputs)->wait(); });
+    return handle_of(torch::cat(outputs.front()));
+  }
+
+  double sum_of_all(double number) override {
+    if (ranks_ == 1) return number;
+    std::vector<torch::Tensor> tensors{torch::full({1}, number, torch::kFloat64)};
+    told("summing losses", [&] { return all_->allreduce(tensors)->wait(); });
+    return tensors.front().item<double>();
+  }
+
+ private:
+  struct Sent {
+    torch::Tensor tensor;
+    c10::intrusive_ptr<c10d::Work> work;
+    std::int32_t peer;
+  };
+
+  GlooGroup joined(const std::string& name, std::int32_t rank, std::int32_t ranks, bool network,
+                   std::chrono::milliseconds timeout) const {
+    auto options = c10d::ProcessGroupGloo::Options::create(timeout);
+    options->devices.push_back(network
+                                   ? c10d::ProcessGroupGloo::createDefaultDevice()
+                                   : c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1"));
+    options->threads = 2;
+    const auto store = c10::make_intrusive<c10d::PrefixStore>(name, store_);
+    return c10::make_intrusive<c10d::ProcessGroupGloo>(store, rank, ranks, options);
+  }
+
+  static std::string with(std::int32_t peer) { return "with rank " + std::to_string(peer); }
+
+  std::int32_t ranks_;
+  c10::intrusive_ptr<c10d::Store> store_;
+  GlooGroup all_;
+  std::vector<GlooGroup> groups_;
+  std::vector<Sent> sent_;
+};
+
+}  // namespace
+
+std::unique_ptr<RankLink> gloo_link(const MeetingPoint& place, std::int32_t rank,
+                                    std::int32_t ranks, std::span<const ParameterGroup> groups,
+                                    double timeout_s) {
+  return std::make_unique<GlooLink>(place, rank, ranks, groups, timeout_s);
+}
+
+}  // namespace braid

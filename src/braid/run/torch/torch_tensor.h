@@ -1,0 +1,45 @@
+#pragma once
+
+#include <utility>
+
+#include <torch/types.h>
+
+#include "braid/program/dense_tensor.h"
+#include "braid/program/program.h"
+#include "braid/run/stage_math.h"
+#include "braid/run/synthetic_data.h"
+#include "braid/run/training_settings.h"
+
+namespace braid {
+
+/// A tensor of libtorch behind a handle.
+class TorchTensor : public LibraryTensor {
+ public:
+  explicit TorchTensor(torch::Tensor of) : tensor(std::move(of)) {}
+  torch::Tensor tensor;
+};
+
+inline TensorHandle handle_of(torch::Tensor tensor) {
+  return std::make_shared<TorchTensor>(std::move(tensor));
+}
+inline torch::Tensor& tensor_of(const TensorHandle& handle) {
+  return static_cast<TorchTensor&>(*handle).tensor;
+}
+
+torch::ScalarType scalar_type(ElementType type);
+
+/// The numbers of a tensor; reals as `type`, whole numbers as they are.
+torch::Tensor torch_tensor(const DenseTensor& tensor, ElementType type);
+/// As f64.
+DenseTensor dense_tensor(const torch::Tensor& tensor);
+
+/// Samples of an input, one after the other.
+torch::Tensor input_of(const SyntheticData& data, const Program& program, std::size_t input,
+                       std::int64_t first_sample, std::int64_t samples, ElementType type);
+
+/// The part of the iteration's loss that these samples of a result have: cross entropy, or half the
+/// squared error where there is one column, as the mean over rows and over the iteration's samples.
+torch::Tensor loss_of(const SyntheticData& data, ValueId result, const torch::Tensor& tensor,
+                      std::int64_t first_sample, std::int64_t batch);
+
+}  // namespace braid

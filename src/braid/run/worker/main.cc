@@ -1,0 +1,143 @@
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "braid/base/error.h"
+#include "braid/base/file.h"
+#include "braid/run/dry_run.h"
+#include "braid/run/rank_engine.h"
+#include "braid/run/rank_record.h"
+#include "braid/run/run_job.h"
+#include "braid/run/safetensors.h"
+#include "braid/run/torch/gloo_link.h"
+#include "braid/run/torch/torch_training.h"
+
+// braid-run JOB RANK: one rank of a job; with RANK "whole" the model by one process. Says on
+// standard output, a line each: "iteration N LOSS" (rank 0), and "failed: …" or "lost: …" before it
+// ends with another status than 0.
+
+namespace braid {
+namespace {
+
+double peak_memory_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    double kibibytes = 0;
+    if (word == "VmHWM:" && status >> kibibytes) return kibibytes * 1024;
+  }
+  return 0;
+}
+
+void say(const std::string& line) {
+  std::fputs((line + "\n").c_str(), stdout);
+  std::fflush(stdout);
+}
+
+std::string name_of_parameter(const LayeredProgram& model, ValueId value) {
+  return model.program.values[static_cast<std::size_t>(value)].name;
+}
+
+void train_whole_model(const RunJob& job) {
+  const LoadedRun run = load_run(job);
+  TrainedModel trained = train_whole(run.staged.model, run.staged.batch, job.settings);
+  std::vector<NamedTensor> weights;
+  for (std::size_t p = 0; p < trained.parameters.size(); ++p) {
+    weights.push_back({name_of_parameter(run.staged.model, run.staged.model.parameters[p]),
+                       std::move(trained.parameters[p])});
+  }
+  write_safetensors(whole_weights_file(job), weights);
+  write_file(whole_record_file(job),
+             rank_record_text({std::move(trained.losses), {}, peak_memory_bytes()}));
+}
+
+MeetingPoint meeting_point(const RunJob& job) {
+  const char* address = std::getenv("MASTER_ADDR");
+  const char* port = std::getenv("MASTER_PORT");
+  if (address != nullptr && port != nullptr) return {"", address, std::atoi(port)};
+  return {job.folder + "/meeting", "", 0};
+}
+
+/// The parameters of which the rank is the first that holds them, after training.
+std::vector<NamedTensor> weights_of(const LayeredProgram& model,
+                                    const std::vector<ParameterGroup>& groups, std::int32_t rank,
+                                    const StageMath& math) {
+  std::vector<NamedTensor> weights;
+  for (const ParameterGroup& group : groups) {
+    if (group.ranks.front() != rank) continue;
+    for (const ValueId id : group.parameters) {
+      weights.push_back({name_of_parameter(model, id), math.parameter(id)});
+    }
+  }
+  return weights;
+}
+
+void train_rank(const RunJob& job, std::int32_t rank) {
+  const LoadedRun run = load_run(job);
+  const std::vector<ParameterGroup> groups = parameter_groups(run.staged, run.ordered.plan);
+  const auto ranks = instructions_of(run.staged, run.ordered.order, groups);
+  const std::unique_ptr<RankLink> link = gloo_link(
+      meeting_point(job), rank, static_cast<std::int32_t>(ranks.size()), groups, job.timeout_s);
+  const std::unique_ptr<StageMath> math = torch_stage_math(run.staged, groups, rank, job.settings);
+  RankEngine engine(rank, run.staged, groups, ranks[static_cast<std::size_t>(rank)], *math, *link);
+  RankRecord record;
+  for (std::int64_t i = 0; i < job.settings.iterations; ++i) {
+    RankIteration done = engine.run_iteration(i);
+    record.losses.push_back(done.loss);
+    if (rank == 0) {
+      char line[64];
+      std::snprintf(line, sizeof line, "iteration %lld %.17g", static_cast<long long>(i),
+                    done.loss);
+      say(line);
+    }
+    record.iterations.push_back(std::move(done));
+    if (std::ssize(record.iterations) > kRecordedIterations) {
+      record.iterations.erase(record.iterations.begin());
+    }
+  }
+  engine.gather_all();
+  record.peak_memory_bytes = peak_memory_bytes();
+  write_safetensors(rank_weights_file(job, rank),
+                    weights_of(run.staged.model, groups, rank, *math));
+  write_file(rank_record_file(job, rank), rank_record_text(record));
+  // Nobody leaves while others may still write to it.
+  link->sum_of_all(0);
+}
+
+int run_worker(int count, char** words) {
+  try {
+    if (count != 3) throw Error("braid-run is started by braid run");
+    const RunJob job = read_run_job(words[1]);
+    const std::string rank = words[2];
+    if (rank == "whole") {
+      set_torch_threads(job.threads);
+      train_whole_model(job);
+    } else {
+      set_torch_threads(job.threads);
+      train_rank(job, std::atoi(rank.c_str()));
+    }
+    return 0;
+  } catch (const LostPeer& error) {
+    say("lost: " + std::string(error.what()));
+  } catch (const std::exception& error) {
+    const std::string text = error.what();
+    say("failed: " + text.substr(0, text.find('\n')));
+  }
+  return 1;
+}
+
+}  // namespace
+}  // namespace braid
+
+int main(int count, char** words) {
+  const int status = braid::run_worker(count, words);
+  // Gloo's threads may be waiting for a rank that is gone: nothing here is left to be tidied up.
+  std::fflush(stdout);
+  std::_Exit(status);
+}
