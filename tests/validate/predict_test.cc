@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "braid/frontend/model.h"
+#include "braid/graph/graph.h"
 #include "braid/graph/op_work.h"
 #include "braid/plan/dealt_layers.h"
 #include "braid/plan/direct_plan.h"
@@ -76,6 +77,32 @@ TEST(Predict, RecomputationOfEverySecondOperatorIsHalfwayToFull) {
   EXPECT_NEAR(half.peak_memory_bytes, (none.peak_memory_bytes + full.peak_memory_bytes) / 2, 1);
   EXPECT_NEAR(half.tokens_per_s * half.iteration_time_s, full.tokens_per_s * full.iteration_time_s,
               1);
+}
+
+TEST(Predict, AsynchronousTensorParallelismHidesSums) {
+  const auto of = [](const char* sharding) {
+    MeasuredRun run = gpt_22b();
+    run.framework = "torchtitan";
+    run.hardware = "H100";
+    run.precision = "bf16";
+    run.sharding = sharding;
+    return predict(run);
+  };
+  const Prediction plain = of("FSDP"), asynchronous = of("FSDP + async TP");
+  ASSERT_TRUE(asynchronous.predicted()) << asynchronous.reason;
+  EXPECT_LT(asynchronous.metrics.tp_comm_s, plain.metrics.tp_comm_s);
+}
+
+TEST(Predict, ReadsModelsFromTheirConfigurations) {
+  MeasuredRun run = gpt_22b();
+  run.file = BRAID_SOURCE_DIR "/examples/runs.csv";
+  run.model = "llama-3-70b/config.json";
+  run.layers = run.hidden = run.ffn = run.heads = run.vocab = 0;
+  const RunModel model = model_of(run);
+  ASSERT_TRUE(model.graph) << model.reason;
+  EXPECT_NEAR(parameter_count(*model.graph), 70.6e9, 0.1e9);
+  run.model = "nowhere/config.json";
+  EXPECT_FALSE(predict(run).predicted());
 }
 
 TEST(Predict, CardsHeldBelowTheirPowerAreSlower) {

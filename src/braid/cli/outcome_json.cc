@@ -1,10 +1,13 @@
 #include "braid/cli/outcome_json.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
+#include <vector>
 
 #include "braid/plan/plan_json.h"
 #include "braid/plan/stage_load.h"
+#include "braid/report/confidence_text.h"
 #include "braid/report/devices_text.h"
 #include "braid/report/plan_text.h"
 #include "braid/report/recommendation_text.h"
@@ -195,11 +198,13 @@ Json outcome_to_json(const Outcome& outcome, const std::string& planner, double 
   if (outcome.recommendation && outcome.recommendation->fastest) {
     json["fastest"] = candidate_to_json(*outcome.recommendation->fastest, outcome.physical_bound);
   }
+  const std::vector<std::size_t> alike = not_told_apart(outcome.candidates);
   json["alternatives"] = Json::array();
   for (std::size_t i = 1; i < outcome.candidates.size(); ++i) {
     const Candidate& candidate = outcome.candidates[i];
     Json part = metrics_to_json(candidate.metrics, outcome.physical_bound.time_s);
     part["confidence"] = confidence_to_json(candidate.plan, candidate.metrics);
+    part["told_apart"] = !std::binary_search(alike.begin(), alike.end(), i);
     part["parallel"] = to_json(candidate.plan.parallel);
     json["alternatives"].push_back(std::move(part));
   }

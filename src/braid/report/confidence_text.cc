@@ -1,12 +1,17 @@
 #include "braid/report/confidence_text.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "braid/base/quantity.h"
+#include "braid/report/plan_text.h"
+#include "braid/trust/ratios.h"
 
 namespace braid {
 namespace {
@@ -21,6 +26,11 @@ std::string memory_line(const Confidence& confidence, const Metrics& metrics,
                      metrics.peak_memory_bytes * confidence.memory->low / kGiB,
                      metrics.peak_memory_bytes * confidence.memory->high / kGiB,
                      confidence.memory_from, trainer);
+}
+
+std::optional<ErrorInterval> ratio_of(const Candidate& a, const Candidate& b) {
+  if (a.plan.profile.provenance != "estimated") return std::nullopt;
+  return ratio_interval(traits_of(a.plan, a.metrics), traits_of(b.plan, b.metrics), ratio_errors());
 }
 
 std::string run_text(const RunError& run) {
@@ -55,6 +65,33 @@ std::vector<std::string> confidence_lines(const Candidate& candidate) {
     head = "         ";
   }
   return lines;
+}
+
+std::vector<std::size_t> not_told_apart(const std::vector<Candidate>& candidates) {
+  std::vector<std::size_t> found;
+  for (std::size_t i = 1; i < candidates.size(); ++i) {
+    const auto ratio = ratio_of(candidates[0], candidates[i]);
+    if (!ratio) continue;
+    const double longer =
+        candidates[i].metrics.iteration_time_s / candidates[0].metrics.iteration_time_s;
+    if (longer * ratio->low <= 1 && longer * ratio->high >= 1) found.push_back(i);
+  }
+  return found;
+}
+
+std::string not_told_apart_text(const std::vector<Candidate>& candidates) {
+  const std::vector<std::size_t> found = not_told_apart(candidates);
+  if (found.empty()) return "";
+  double most = 0;
+  std::vector<std::int32_t> rows;
+  for (const std::size_t i : found) {
+    most = std::max(most, ratio_of(candidates[0], candidates[i])->high - 1);
+    rows.push_back(static_cast<std::int32_t>(i + 1));
+  }
+  return fmt::format(
+      "Measured runs do not tell the first plan from {} {}: a fifth of the ratios of such plans' "
+      "times are off by more than {:.0f}%.\n",
+      rows.size() == 1 ? "plan" : "plans", ranges_text(rows), 100 * most);
 }
 
 }  // namespace braid

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -15,5 +16,12 @@ std::vector<std::string> confidence_lines(const Candidate& candidate);
 
 /// The interval of the time as "1.105 to 1.382 s"; empty where there is none.
 std::string interval_text(const Confidence& confidence, const Metrics& metrics);
+
+/// Of the other candidates those whose times measured runs do not tell apart from the first one's
+/// (ratio_interval): their indices, ascending. None where times are those of a profile.
+std::vector<std::size_t> not_told_apart(const std::vector<Candidate>& candidates);
+
+/// The same for people, with how far off ratios are: a line, or nothing where there is none.
+std::string not_told_apart_text(const std::vector<Candidate>& candidates);
 
 }  // namespace braid

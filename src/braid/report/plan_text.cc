@@ -268,7 +268,8 @@ std::string plan_text(const Outcome& outcome) {
   text +=
       fmt::format("No plan at all takes less than {:.4g} s ({}), {:.1f}% of this one's time.\n",
                   bound.time_s, bound.binding, 100 * bound.time_s / best.metrics.iteration_time_s);
-  text += recommendation_text(outcome) + proof_text(outcome) + "\n";
+  text += recommendation_text(outcome) + not_told_apart_text(outcome.candidates) +
+          proof_text(outcome) + "\n";
   return text + assumptions_text(outcome);
 }
 

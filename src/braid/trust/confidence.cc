@@ -95,7 +95,12 @@ Confidence confidence_of(const JobTraits& job, const Evidence& runs) {
 
 std::optional<Confidence> confidence_of(const Plan& plan, const Metrics& metrics) {
   if (plan.profile.provenance != "estimated" || plan.stages.empty()) return std::nullopt;
-  return confidence_of(traits_of(plan, metrics));
+  Confidence confidence = confidence_of(traits_of(plan, metrics));
+  if (plan.seq_len == 0) {
+    confidence.beyond.insert(confidence.beyond.begin(),
+                             "all measured runs are of models of sequences");
+  }
+  return confidence;
 }
 
 }  // namespace braid

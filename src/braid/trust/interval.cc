@@ -8,6 +8,7 @@
 
 #include "braid/base/infinity.h"
 #include "braid/trust/likeness.h"
+#include "braid/trust/weighted_quantile.h"
 
 namespace braid {
 namespace {
@@ -16,26 +17,6 @@ constexpr double kNearScale = 0.5, kKindScale = 3;
 /// What all sources count together, in runs just like the job.
 constexpr double kFarWeight = 0.5;
 constexpr double kFullSource = 5;  ///< Runs from which on a source counts in full.
-
-struct WeightedError {
-  double size = 0, weight = 0;
-};
-
-/// The least size below which kIntervalLevel of the weight lies.
-double quantile_of(std::vector<WeightedError>& errors) {
-  std::sort(errors.begin(), errors.end(),
-            [](const WeightedError& a, const WeightedError& b) { return a.size < b.size; });
-  double whole = 0;
-  for (const WeightedError& error : errors) whole += error.weight;
-  double below = 0;
-  for (const WeightedError& error : errors) {
-    below += error.weight;
-    if (below >= kIntervalLevel * whole) return error.size;
-  }
-  return errors.back().size;
-}
-
-ErrorInterval interval_of(double size) { return {std::exp(-size), std::exp(size)}; }
 
 double kind_weight(const JobTraits& a, const JobTraits& b) {
   return std::exp(-kind_distance(a, b) / kKindScale);
