@@ -82,6 +82,7 @@ int run_program(int argc, char** argv) {
     verbs.emplace_back("map", braid::add_map(app));
     verbs.emplace_back("explore", braid::add_explore(app));
     verbs.emplace_back("place", braid::add_place(app));
+    verbs.emplace_back("serve-plan", braid::add_serve_plan(app));
     verbs.emplace_back("calibrate", braid::add_calibrate(app));
     verbs.emplace_back("list", braid::add_list(app));
     verbs.emplace_back("show", braid::add_show(app));

@@ -35,6 +35,7 @@ Run add_validate(CLI::App& app);
 Run add_map(CLI::App& app);
 Run add_explore(CLI::App& app);
 Run add_place(CLI::App& app);
+Run add_serve_plan(CLI::App& app);
 Run add_calibrate(CLI::App& app);
 
 }  // namespace braid

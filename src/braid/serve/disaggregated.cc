@@ -23,7 +23,7 @@ PromptSide prompt_side(double rate, double alone_s, double full_s, double most_t
   const double share = most_together > 1 ? (together - 1) / (most_together - 1) : 0;
   PromptSide side;
   side.step_s = alone_s + share * (full_s - alone_s);
-  const double busy = std::min(of_one * side.step_s / together, 0.995);
+  const double busy = std::min(of_one * full_s / most_together, 0.995);
   side.queue_s = busy / (2 * (1 - busy)) * side.step_s;
   return side;
 }
@@ -58,7 +58,17 @@ ServingTimes steady_state(const DisaggregatedService& service, const EngineFigur
   const double transfer_s = cache_transfer_s(prefill.worker(), load.input_tokens);
   const auto ranks = static_cast<double>(decode.worker().layout.dp) *
                      static_cast<double>(decode.worker().layout.pp) * service.decode_workers;
-  const double fastest = service.prefill_workers * most_together / full_s;
+  const auto rate_of = [&](double sequences) {
+    const StepShape shape{std::max(sequences / ranks, 1.0), load.input_tokens + output / 2, 0, 0,
+                          0};
+    return sequences / (output * decode.time(decode.parts(shape), shape, decode_figures));
+  };
+  double workers = service.prefill_workers;
+  if (workers == 0) {
+    constexpr double kBusy = 0.7;
+    workers = std::ceil(rate_of(load.concurrency) * full_s / most_together / kBusy);
+  }
+  const double fastest = workers * most_together / full_s;
   const double most =
       std::min(load.concurrency, service.decode_limits.sequences * service.decode_workers);
   ServingTimes times;
@@ -68,9 +78,10 @@ ServingTimes steady_state(const DisaggregatedService& service, const EngineFigur
     times.requests_per_s = sequences / (output * times.tpot_s);
     times.sequences = sequences;
     const PromptSide prompt =
-        prompt_side(times.requests_per_s, alone_s, full_s, most_together, service.prefill_workers);
+        prompt_side(times.requests_per_s, alone_s, full_s, most_together, workers);
     times.waiting_s = prompt.queue_s;
-    times.ttft_s = prefill_figures.request_s + prompt.step_s + transfer_s + prompt.queue_s;
+    times.ttft_s = prefill_figures.request_s + decode_figures.handover_s + prompt.step_s +
+                   transfer_s + prompt.queue_s;
     return times.requests_per_s <= fastest
                ? sequences + times.requests_per_s * times.ttft_s - load.concurrency
                : 1.0;

@@ -8,7 +8,8 @@ namespace braid {
 struct DisaggregatedService {
   const StepModel* prefill = nullptr;
   const StepModel* decode = nullptr;
-  double prefill_workers = 1, decode_workers = 1;
+  double prefill_workers = 1;  ///< 0: as many as are busy for 70 % of the time at most.
+  double decode_workers = 1;
   BatchLimits prefill_limits, decode_limits;  ///< Of one worker.
 };
 

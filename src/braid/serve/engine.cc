@@ -76,11 +76,11 @@ const std::vector<EngineFigureField>& engine_figure_fields() {
       {"step_s", &F::step_s, 1e-6, 2e-2, 1e-3},
       {"layer_s", &F::layer_s, 1e-7, 1e-4, 8e-6},
       {"sequence_s", &F::sequence_s, 1e-8, 1e-3, 5e-6},
-      {"kernel_slow", &F::kernel_slow, 0.8, 2, 1.1},
+      {"kernel_slow", &F::kernel_slow, 0.5, 2, 1},
       {"prefill_step_s", &F::prefill_step_s, 1e-5, 0.2, 5e-3},
-      {"prefill_layer_s", &F::prefill_layer_s, 1e-6, 5e-3, 2e-4},
-      {"prefill_slow", &F::prefill_slow, 0.8, 4, 1.2},
+      {"prefill_slow", &F::prefill_slow, 0.5, 4, 1.2},
       {"request_s", &F::request_s, 1e-4, 1, 2e-2},
+      {"handover_s", &F::handover_s, 1e-3, 10, 0.2},
       {"stall", &F::stall, 0.1, 4, 1},
   };
   return fields;
@@ -93,7 +93,7 @@ Engine read_engine(const Value& root) {
   engine.title = root["title"].as_string();
   const Value does = root["does"];
   does.expect_only({"joins_prompts", "chunk_tokens", "memory_share", "share_of_free",
-                    "most_sequences", "block_tokens", "graph_sequences", "graph_memory",
+                    "most_sequences", "reserves_output", "block_tokens", "graph_sequences", "graph_memory",
                     "static_scales"});
   constexpr double kMost = 1e9;
   engine.joins_prompts = entry(does, "joins_prompts", engine).as_bool();
@@ -101,6 +101,7 @@ Engine read_engine(const Value& root) {
   engine.memory_share = entry(does, "memory_share", engine).as_double_in(0.05, 1);
   engine.share_of_free = entry(does, "share_of_free", engine).as_bool();
   engine.most_sequences = entry(does, "most_sequences", engine).as_double_in(1, kMost);
+  engine.reserves_output = entry(does, "reserves_output", engine).as_bool();
   engine.block_tokens = entry(does, "block_tokens", engine).as_double_in(1, 65536);
   engine.graph_sequences = entry(does, "graph_sequences", engine).as_double_in(0, kMost);
   engine.graph_bytes = entry(does, "graph_memory", engine).as_quantity(Unit::bytes);
@@ -114,6 +115,13 @@ Engine load_engine(const std::string& name_or_path) {
   const Document document =
       open_entry(name_or_path, {"", 0, "--engine"}, embedded_engines(), "engine");
   return read_engine(document.root());
+}
+
+std::string engine_file_text(std::string_view name) {
+  for (const EmbeddedFile& file : embedded_engines()) {
+    if (file.name == name) return std::string(file.text);
+  }
+  return {};
 }
 
 const std::vector<Engine>& engine_catalogue() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "braid/base/document.h"
@@ -14,9 +15,9 @@ struct EngineFigures {
   double sequence_s = 0;      ///< Host time of a step for each sequence.
   double kernel_slow = 1;     ///< How much longer kernels take than measured one by one.
   double prefill_step_s = 0;  ///< Host of a step with new prompts.
-  double prefill_layer_s = 0; ///< The least that a layer of such a step takes: its launches.
   double prefill_slow = 1;    ///< As kernel_slow, of steps with new prompts.
   double request_s = 0;       ///< From the request to the queue, and from the first token back.
+  double handover_s = 0;      ///< From one worker to another, beside the bytes of the cache.
   double stall = 1;           ///< Of the time of prompts' steps, by how much others' tokens wait.
 };
 
@@ -33,8 +34,8 @@ struct EngineEntry {
   std::string key, text, source;
 };
 
-/// Which libraries' kernels an engine runs, best first (kernels/chip_kernels.h). Of those that a
-/// chip has figures of, it takes the fastest of the first library that has any.
+/// Which libraries' kernels an engine runs (kernels/chip_kernels.h): of GEMMs and attention those
+/// of the first library that a chip has figures of, of experts and all-reduce the fastest of all.
 struct EngineKernels {
   std::vector<std::string> gemm, attention, latent, experts, all_reduce;
 };
@@ -47,6 +48,7 @@ struct Engine {
   double memory_share = 0.9;   ///< Of the device's memory that the engine takes.
   bool share_of_free = false;  ///< That share is of what weights leave, for the cache alone.
   double most_sequences = 256; ///< That run at once, by default.
+  bool reserves_output = false;  ///< A request starts when all of its tokens have room.
   double block_tokens = 16;    ///< Of a page of the cache.
   double graph_sequences = 512;  ///< Steps of as many sequences at most are captured.
   double graph_bytes = 0;        ///< Memory of captured graphs.
@@ -64,5 +66,8 @@ Engine load_engine(const std::string& name_or_path);
 
 /// By name.
 const std::vector<Engine>& engine_catalogue();
+
+/// The text of the catalogue's file of that name, which must be there.
+std::string engine_file_text(std::string_view name);
 
 }  // namespace braid

@@ -51,12 +51,32 @@ std::string lower(std::string_view text) {
   return result;
 }
 
+/// Heads that tensor parallelism does not divide are not divided: attention is then on as many
+/// groups of its own, as engines run latent attention on many devices.
+ServingLayout possible_layout(const ServedModel& model, ServingLayout layout) {
+  for (const ServedLayer& layer : model.layers) {
+    if (layer.heads > 0 && std::fmod(layer.heads, static_cast<double>(layout.tp)) != 0) {
+      layout.dp *= layout.tp;
+      layout.tp = 1;
+    }
+  }
+  if (layout.dp > 1 && layout.moe_ep == 1) std::swap(layout.moe_tp, layout.moe_ep);
+  return layout;
+}
+
 /// What a row's precision is where it says none: what the checkpoint's name says, else bf16.
 std::string precision_of(const ServedRow& row) {
   if (!row.precision.empty()) return row.precision;
   const std::string path = lower(row.model);
   if (path.find("fp4") != std::string::npos) return "fp4";
   return path.find("fp8") != std::string::npos ? "fp8" : "bf16";
+}
+
+/// Decode workers where a row does not say: the median of those services that do, which is 4 of
+/// workers with tensor parallelism alone, 1 with attention groups.
+double usual_decode_workers(const ServedRow& row) {
+  constexpr double kUsual = 4;
+  return row.decode.layout.dp > 1 ? 1 : kUsual;
 }
 
 }  // namespace
@@ -129,6 +149,7 @@ const StepModel& ServedRuns::Shared::step(const ServedRow& row, int engine, Serv
   if (found != steps.end()) return found->second;
   Worker worker;
   worker.model = &model(*model_name);
+  layout = possible_layout(*worker.model, layout);
   worker.engine = &engine_catalogue()[static_cast<std::size_t>(engine)];
   worker.system = &system(*cluster);
   worker.kernels = &kernels.at(*cluster);
@@ -156,16 +177,24 @@ ServedRuns::ServedRuns(std::vector<ServedRow> rows)
       const auto limits = [&](const StepModel& step) {
         const WorkerMemory memory = worker_memory(step.worker(), engine->chunk_tokens);
         const double held =
-            held_sequences(step.worker(), memory, row.input_tokens + row.output_tokens);
+            held_sequences(step.worker(), memory,
+                           kept_tokens(*engine, row.input_tokens, row.output_tokens));
+        if (memory.room_bytes <= 0) throw Error("the weights do not fit the devices of a worker");
         return BatchLimits{engine->chunk_tokens, std::max(held, 1.0)};
       };
       if (row.disaggregated) {
         run.service.prefill = &shared_->step(row, run.engine, row.prefill.layout);
         run.service.decode = &shared_->step(row, run.engine, row.decode.layout);
-        run.service.prefill_workers = std::max(1.0, static_cast<double>(row.prefill.workers));
-        run.service.decode_workers = std::max(1.0, static_cast<double>(row.decode.workers));
+        run.service.prefill_workers = static_cast<double>(row.prefill.workers);
+        run.service.decode_workers = static_cast<double>(row.decode.workers);
         run.service.prefill_limits = limits(*run.service.prefill);
         run.service.decode_limits = limits(*run.service.decode);
+        if (row.decode.workers == 0) {
+          // As many as hold the requests, where that is more than usual.
+          run.service.decode_workers =
+              std::max(usual_decode_workers(row),
+                       std::ceil(row.concurrency / run.service.decode_limits.sequences));
+        }
         if (run.load.concurrency == 0) {
           run.load.concurrency = std::max(1.0, row.decode.batch * run.service.decode_workers);
         }

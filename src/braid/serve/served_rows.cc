@@ -54,6 +54,14 @@ RowWorkers workers_of(const RowFields& fields, const std::string& prefix) {
   layout.dp = std::max<std::int64_t>(1, fields.count(prefix + "attention_dp_size"));
   layout.moe_tp = std::max<std::int64_t>(1, fields.count(prefix + "moe_tp_size"));
   layout.moe_ep = std::max<std::int64_t>(1, fields.count(prefix + "moe_ep_size"));
+  // n devices that divide experts n ways both ways: tables count one degree twice.
+  if (layout.moe_tp == layout.moe_ep && layout.moe_tp > 2 &&
+      layout.moe_tp * layout.moe_ep == layout.stage_devices()) {
+    const bool groups = layout.dp > 1;
+    layout.tp = groups ? 1 : layout.moe_tp;
+    layout.dp = groups ? layout.moe_tp : 1;
+    layout.moe_tp = 1;
+  }
   const std::int64_t of_experts = layout.moe_tp * layout.moe_ep;
   if (of_experts == 1) {
     layout.moe_tp = layout.stage_devices();

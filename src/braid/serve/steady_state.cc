@@ -60,10 +60,11 @@ ServingTimes steady_state(const StepModel& step, const EngineFigures& figures,
   for (int i = 0; i < kSteps; ++i) {
     const StepShape shape{std::max(sequences / dp / pp, 1.0), context, 0, 0, 0};
     const double decode_s = step.time(step.parts(shape), shape, figures);
-    // Prompts that arrive while a step runs share the next one.
+    // Prompts that arrive while a step runs share the next one; attention groups, which step
+    // together, begin theirs together.
     const double rough = sequences / (output * decode_s + sequences * alone_s);
-    const double together =
-        std::clamp(rough * std::max(decode_s, alone_s), 1.0, most_side * dp);
+    const double together = std::clamp(
+        rough * std::max(decode_s, alone_s), std::min(dp, load.concurrency), most_side * dp);
     const double side = std::clamp(together / dp, 1.0, most_side);
     const double share =
         most_side > 1 ? (side - 1) / (most_side - 1) : 0.0;

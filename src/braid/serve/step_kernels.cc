@@ -29,6 +29,12 @@ const KernelEntry<Form>* first_of(const KernelEntries<Form>& entries,
   return nullptr;
 }
 
+/// Whether kernels of a format take weights that are kept in another: MXFP4 is multiplied with
+/// activations of 16 or of 8 bits.
+bool computes(std::string_view kernel, std::string_view weights) {
+  return kernel == weights || (weights == "w4a16_mxfp4" && kernel == "w4a8_mxfp4_mxfp8");
+}
+
 /// GEMMs in fp8 whose scales are known beforehand: activations are quantised by the kernel before.
 GemmFigures without_quantising(GemmFigures figures, const GemmFigures* plain) {
   figures.quantise = 1e15;
@@ -111,16 +117,17 @@ void StepKernels::resolve_experts() {
   const bool any = std::any_of(worker.model->layers.begin(), worker.model->layers.end(),
                                [](const ServedLayer& layer) { return layer.experts > 0; });
   if (!any) return;
-  for (const std::string& library : worker.engine->kernels.experts) {
-    for (const auto& entry : worker.kernels->operations.experts) {
-      const std::string_view format = entry.format;
-      if (entry.backend == library && format.ends_with("nongated") == false &&
-          format.substr(0, format.find('/')) == worker.format.experts) {
-        experts.push_back(resolved(entry, *chip));
-      }
+  const std::vector<std::string>& libraries = worker.engine->kernels.experts;
+  for (const auto& entry : worker.kernels->operations.experts) {
+    const std::string_view format = entry.format;
+    const bool listed =
+        std::find(libraries.begin(), libraries.end(), entry.backend) != libraries.end();
+    if (listed && !format.ends_with("nongated") &&
+        computes(format.substr(0, format.find('/')), worker.format.experts)) {
+      experts.push_back(resolved(entry, *chip));
     }
-    if (!experts.empty()) return;
   }
+  if (!experts.empty()) return;
   lacks(*chip, "experts", worker.format.experts);
 }
 

@@ -1,7 +1,5 @@
 #include "braid/serve/step_model.h"
 
-#include <algorithm>
-
 #include "braid/serve/step_kernels.h"
 
 namespace braid {
@@ -37,8 +35,7 @@ double StepModel::time(const StepParts& parts, const StepShape& shape,
     return parts.kernels() * figures.kernel_slow + layers * figures.layer_s + figures.step_s +
            shape.sequences * static_cast<double>(worker().layout.dp) * figures.sequence_s;
   }
-  return std::max(parts.kernels() * figures.prefill_slow + layers * figures.layer_s,
-                  layers * figures.prefill_layer_s) +
+  return parts.kernels() * figures.prefill_slow + layers * figures.layer_s +
          figures.prefill_step_s;
 }
 

@@ -73,6 +73,10 @@ WorkerMemory worker_memory(const Worker& worker, double chunk_tokens) {
   return memory;
 }
 
+double kept_tokens(const Engine& engine, double input_tokens, double output_tokens) {
+  return input_tokens + (engine.reserves_output ? 1 : 0.5) * output_tokens;
+}
+
 double held_sequences(const Worker& worker, const WorkerMemory& memory, double tokens) {
   if (memory.room_bytes <= 0) return 0;
   const double one = memory.of_sequence(tokens, worker.engine->block_tokens);
