@@ -10,10 +10,12 @@
 #include "braid/base/file.h"
 #include "braid/base/json.h"
 #include "braid/cli/calibrate_kernels.h"
+#include "braid/cli/served_rows_command.h"
 #include "braid/cli/text_option.h"
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
 #include "braid/report/table.h"
+#include "braid/serve/served_rows.h"
 #include "braid/validate/accuracy_text.h"
 #include "braid/validate/calibrate.h"
 #include "braid/validate/coverage.h"
@@ -142,7 +144,11 @@ int run(const CalibrateOptions& options) {
   if (!options.kernels.empty()) {
     return calibrate_kernels({options.kernels, options.source, options.out, options.json});
   }
-  const MeasuredRuns input = read_measured_runs(options.runs);
+  const std::string table = read_file(options.runs);
+  if (is_served_rows(table)) {
+    return calibrate_serving(table, options.runs, options.out, options.cross_validate);
+  }
+  const MeasuredRuns input = parse_measured_runs(table, options.runs);
   std::vector<CalibrationRuns> chips = runs_by_chip(input.runs);
   std::erase_if(chips, [&](const CalibrationRuns& runs) {
     return !options.chip.empty() && runs.chip != options.chip;
@@ -207,7 +213,7 @@ Run add_calibrate(CLI::App& app) {
            "Fit kernels to the tables of this folder instead; --out is then a folder too");
   add_text(verb, "--source", options->source, "Whose measurements the tables of kernels are");
   verb.add_option("--chip", options->chip, "Only this chip");
-  verb.add_option("--out,-o", options->out, "Write the figures here rather than print them");
+  verb.add_option("--out,-o", options->out, "Write the figures here rather than print them; of serving engines a folder");
   verb.add_flag("--cross-validate", options->cross_validate,
                 "Say how far off each dataset is when the others alone are fitted");
   add_output_file(verb, "--evidence", options->evidence,

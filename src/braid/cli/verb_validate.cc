@@ -7,11 +7,13 @@
 
 #include "braid/base/error.h"
 #include "braid/base/file.h"
+#include "braid/cli/served_rows_command.h"
 #include "braid/cli/text_option.h"
 #include "braid/cli/validate_kernels.h"
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
 #include "braid/report/table.h"
+#include "braid/serve/served_rows.h"
 #include "braid/validate/accuracy.h"
 #include "braid/validate/accuracy_html.h"
 #include "braid/validate/accuracy_json.h"
@@ -89,7 +91,9 @@ int run(const ValidateOptions& options) {
                 "give RUNS or --kernels and a folder");
   }
   if (!options.kernels.empty()) return validate_kernels(options.kernels, options.json);
-  const MeasuredRuns input = read_measured_runs(options.runs);
+  const std::string text = read_file(options.runs);
+  if (is_served_rows(text)) return validate_serving(text, options.runs, options.json);
+  const MeasuredRuns input = parse_measured_runs(text, options.runs);
   for (const std::string& column : input.ignored_columns) {
     fmt::print(stderr, "braid: warning: {}: column '{}' is not known and is ignored\n",
                options.runs, column);

@@ -1,0 +1,93 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "braid/serve/serving_plan.h"
+
+namespace braid {
+namespace {
+
+/// What a worker is for.
+enum class WorkerRole { all, prompts, decoding };
+
+std::string vllm_line(const WorkerPlan& of, const std::string& model, double context,
+                      WorkerRole role) {
+  const ServingLayout& l = of.layout;
+  std::string line = fmt::format("vllm serve {} --tensor-parallel-size {}", model, l.tp);
+  if (l.pp > 1) line += fmt::format(" --pipeline-parallel-size {}", l.pp);
+  if (l.dp > 1) line += fmt::format(" --data-parallel-size {}", l.dp);
+  if (l.moe_ep > 1) line += " --enable-expert-parallel";
+  line += fmt::format(" --max-num-seqs {:.0f} --max-num-batched-tokens {:.0f} --max-model-len {:.0f}",
+                      std::max(1.0, of.limits.sequences / static_cast<double>(l.dp)),
+                      of.limits.chunk_tokens, context);
+  if (of.format.cache == "fp8") line += " --kv-cache-dtype fp8";
+  if (role != WorkerRole::all) {
+    line += fmt::format(
+        " --kv-transfer-config '{{\"kv_connector\":\"NixlConnector\",\"kv_role\":\"{}\"}}'",
+        "kv_both");
+  }
+  return line;
+}
+
+std::string sglang_line(const WorkerPlan& of, const std::string& model, double context,
+                        WorkerRole role) {
+  const ServingLayout& l = of.layout;
+  std::string line = fmt::format("python3 -m sglang.launch_server --model-path {} --tp-size {}",
+                                 model, l.tp * l.dp);
+  if (l.pp > 1) line += fmt::format(" --pp-size {}", l.pp);
+  if (l.dp > 1) line += fmt::format(" --dp-size {} --enable-dp-attention", l.dp);
+  if (l.moe_ep > 1) line += fmt::format(" --ep-size {}", l.moe_ep);
+  line += fmt::format(
+      " --max-running-requests {:.0f} --chunked-prefill-size {:.0f} --context-length {:.0f}",
+      of.limits.sequences, of.limits.chunk_tokens * static_cast<double>(l.dp), context);
+  if (of.format.cache == "fp8") line += " --kv-cache-dtype fp8_e4m3";
+  if (role == WorkerRole::prompts) line += " --disaggregation-mode prefill";
+  if (role == WorkerRole::decoding) line += " --disaggregation-mode decode";
+  return line;
+}
+
+std::string trtllm_line(const WorkerPlan& of, const std::string& model, double context,
+                        WorkerRole /*role*/) {
+  const ServingLayout& l = of.layout;
+  std::string line = fmt::format("trtllm-serve {} --backend pytorch --tp_size {}", model,
+                                 l.tp * l.dp);
+  if (l.pp > 1) line += fmt::format(" --pp_size {}", l.pp);
+  if (l.moe_ep > 1) line += fmt::format(" --ep_size {}", l.moe_ep);
+  line += fmt::format(" --max_batch_size {:.0f} --max_num_tokens {:.0f} --max_seq_len {:.0f}",
+                      std::max(1.0, of.limits.sequences / static_cast<double>(l.dp)),
+                      of.limits.chunk_tokens, context);
+  // What has no flag stands in the file of --extra_llm_api_options.
+  std::string extra;
+  if (l.dp > 1) extra += "enable_attention_dp: true\\n";
+  extra += "enable_chunked_prefill: true\\n";
+  if (of.format.cache == "fp8") extra += "kv_cache_config: {dtype: fp8}\\n";
+  return line + " --extra_llm_api_options <(printf '" + extra + "')";
+}
+
+std::string launch_line(const WorkerPlan& of, const std::string& model, double context,
+                        WorkerRole role) {
+  if (of.engine->name == "sglang") return sglang_line(of, model, context, role);
+  if (of.engine->name == "trtllm") return trtllm_line(of, model, context, role);
+  return vllm_line(of, model, context, role);
+}
+
+}  // namespace
+
+std::string launch_lines(const ServingPlan& plan, const std::string& model, double input_tokens,
+                         double output_tokens) {
+  const double context = input_tokens + output_tokens;
+  std::string text;
+  if (plan.disaggregated) {
+    text += fmt::format("# {} workers of prompts, {} GPUs each\n{}\n", plan.prefill.workers,
+                        plan.prefill.layout.devices(),
+                        launch_line(plan.prefill, model, context, WorkerRole::prompts));
+  }
+  text += fmt::format("# {} {}, {} GPUs each\n{}\n", plan.decode.workers,
+                      plan.disaggregated ? "workers of decoding" : "workers",
+                      plan.decode.layout.devices(),
+                      launch_line(plan.decode, model, context,
+                                  plan.disaggregated ? WorkerRole::decoding : WorkerRole::all));
+  return text;
+}
+
+}  // namespace braid

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstdint>
+
+namespace braid {
+
+/// How one worker (replica of the model) lies on its devices. Attention has `tp` ranks in each of
+/// `dp` groups, experts have moe_tp · moe_ep = tp · dp ranks; `pp` stages of layers.
+struct ServingLayout {
+  std::int64_t tp = 1, pp = 1, dp = 1;
+  std::int64_t moe_tp = 1, moe_ep = 1;
+
+  std::int64_t stage_devices() const { return tp * dp; }
+  std::int64_t devices() const { return tp * dp * pp; }
+  friend bool operator==(const ServingLayout&, const ServingLayout&) = default;
+};
+
+}  // namespace braid

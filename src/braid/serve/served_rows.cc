@@ -1,0 +1,127 @@
+#include "braid/serve/served_rows.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "braid/base/csv.h"
+#include "braid/base/error.h"
+
+namespace braid {
+namespace {
+
+/// One row's fields by column.
+class RowFields {
+ public:
+  RowFields(const CsvTable& table, const CsvRow& row) : table_(table), row_(row) {}
+
+  std::string text(std::string_view column) const {
+    const auto index = table_.column(column);
+    return index ? row_.fields[*index] : std::string();
+  }
+  double number(std::string_view column) const {
+    const std::string field = text(column);
+    if (field.empty()) return 0;
+    double value = 0;
+    const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
+    if (error != std::errc{} || end != field.data() + field.size() || !(value >= 0) ||
+        value > 1e12) {
+      throw Error(Where{table_.file, row_.line, std::string(column)},
+                  "'" + field + "' is no number from 0 on");
+    }
+    return value;
+  }
+  std::int64_t count(std::string_view column) const {
+    const double value = number(column);
+    if (value != std::floor(value)) {
+      throw Error(Where{table_.file, row_.line, std::string(column)}, "must be a whole number");
+    }
+    return static_cast<std::int64_t>(value);
+  }
+
+ private:
+  const CsvTable& table_;
+  const CsvRow& row_;
+};
+
+RowWorkers workers_of(const RowFields& fields, const std::string& prefix) {
+  RowWorkers of;
+  of.batch = fields.number(prefix + "batch_size");
+  if (!prefix.empty()) of.workers = fields.count(prefix + "num_workers");
+  ServingLayout& layout = of.layout;
+  layout.tp = std::max<std::int64_t>(1, fields.count(prefix + "tp_size"));
+  layout.pp = std::max<std::int64_t>(1, fields.count(prefix + "pp_size"));
+  layout.dp = std::max<std::int64_t>(1, fields.count(prefix + "attention_dp_size"));
+  layout.moe_tp = std::max<std::int64_t>(1, fields.count(prefix + "moe_tp_size"));
+  layout.moe_ep = std::max<std::int64_t>(1, fields.count(prefix + "moe_ep_size"));
+  // n devices that divide experts n ways both ways: tables count one degree twice.
+  if (layout.moe_tp == layout.moe_ep && layout.moe_tp > 2 &&
+      layout.moe_tp * layout.moe_ep == layout.stage_devices()) {
+    const bool groups = layout.dp > 1;
+    layout.tp = groups ? 1 : layout.moe_tp;
+    layout.dp = groups ? layout.moe_tp : 1;
+    layout.moe_tp = 1;
+  }
+  const std::int64_t of_experts = layout.moe_tp * layout.moe_ep;
+  if (of_experts == 1) {
+    layout.moe_tp = layout.stage_devices();
+  } else if (layout.dp == 1 && of_experts % layout.tp == 0) {
+    layout.dp = of_experts / layout.tp;
+  }
+  return of;
+}
+
+/// The number after `key` and "=" in a text of "a=1; b=2".
+double noted(const std::string& text, std::string_view key) {
+  const std::size_t at = text.find(std::string(key) + "=");
+  if (at == std::string::npos) return 0;
+  const char* begin = text.data() + at + key.size() + 1;
+  double value = 0;
+  std::from_chars(begin, text.data() + text.size(), value);
+  return value;
+}
+
+}  // namespace
+
+bool is_served_rows(std::string_view text) {
+  const std::string_view head = text.substr(0, text.find('\n'));
+  return head.find("silicon_tpot_ms") != std::string_view::npos &&
+         head.find("silicon_ttft_ms") != std::string_view::npos;
+}
+
+std::vector<ServedRow> parse_served_rows(std::string_view text, const std::string& file) {
+  const CsvTable table = parse_csv(text, file);
+  for (const char* needed : {"backend", "model_path", "system", "isl", "osl", "silicon_ttft_ms",
+                             "silicon_tpot_ms"}) {
+    if (!table.column(needed)) {
+      throw Error(Where{file, 1, ""}, "there is no column '" + std::string(needed) + "'");
+    }
+  }
+  std::vector<ServedRow> rows;
+  for (const CsvRow& row : table.rows) {
+    const RowFields fields(table, row);
+    ServedRow run;
+    run.line = row.line;
+    run.id = fields.text("id");
+    run.note = fields.text("silicon_data_source");
+    run.engine = fields.text("backend");
+    run.version = fields.text("backend_version");
+    run.model = fields.text("model_path");
+    run.system = fields.text("system");
+    run.precision = fields.text("precision");
+    run.disaggregated = fields.text("mode") == "disagg";
+    run.input_tokens = fields.number("isl");
+    run.output_tokens = fields.number("osl");
+    run.worker = workers_of(fields, "");
+    run.prefill = workers_of(fields, "prefill_");
+    run.decode = workers_of(fields, "decode_");
+    run.concurrency = noted(run.note, "silicon_concurrency");
+    constexpr double kMs = 1e-3;
+    run.ttft_s = kMs * fields.number("silicon_ttft_ms");
+    run.tpot_s = kMs * fields.number("silicon_tpot_ms");
+    rows.push_back(std::move(run));
+  }
+  return rows;
+}
+
+}  // namespace braid

@@ -1,0 +1,351 @@
+#include "braid/serve/serving_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <memory>
+
+#include "braid/base/error.h"
+#include "braid/base/pareto_front.h"
+#include "braid/serve/disaggregated.h"
+#include "braid/serve/worker_memory.h"
+
+namespace braid {
+namespace {
+
+/// One engine, format and layout, with what one step of each batch takes.
+struct ServingOption {
+  const Engine* engine = nullptr;
+  ServingFormat format;
+  ServingLayout layout;
+  std::unique_ptr<StepModel> step;
+  std::vector<double> batches;
+  std::vector<double> decode_s;
+  double devices() const { return static_cast<double>(layout.devices()); }
+};
+
+/// One batch of one option.
+struct BatchChoice {
+  const ServingOption* option = nullptr;
+  std::size_t batch = 0;
+  double bound = 0;  ///< Requests a second and device at most.
+};
+
+/// A kind of worker for one half of a disaggregated service.
+struct HalfChoice {
+  const ServingOption* option = nullptr;
+  double rate = 0;  ///< Requests a second of one worker.
+  BatchLimits limits;
+  double time_s = 0;  ///< TTFT or TPOT.
+};
+
+class ServingSearch {
+ public:
+  ServingSearch(const ServingJob& job, bool exhaustive) : job_(job), exhaustive_(exhaustive) {}
+  ServingOutcome run();
+
+ private:
+  void add_options();
+  void add_option(const Engine* engine, const ServingFormat& format, const ServingLayout& layout);
+  void search_aggregated();
+  void try_aggregated(const BatchChoice& choice);
+  void search_disaggregated();
+  HalfChoice prompts_of(const ServingOption& option);
+  HalfChoice decoding_of(const ServingOption& option) const;
+  void join(const HalfChoice& prefill, const HalfChoice& decode);
+  void consider(ServingPlan plan);
+  void add_front();
+  ServingTimes times(const ServingOption& option, double batch, double chunk);
+
+  const ServingJob& job_;
+  bool exhaustive_;
+  std::vector<std::unique_ptr<ServingOption>> options_;
+  ServingOutcome outcome_;
+  std::string why_none_;
+};
+
+/// Steps that one steady state takes at most.
+constexpr std::int64_t kSteadySteps = 30;
+
+ServingTimes ServingSearch::times(const ServingOption& option, double batch, double chunk) {
+  outcome_.evaluated += kSteadySteps;
+  // Just as many requests under way as keep `batch` sequences decoding.
+  ServingLoad load{job_.input_tokens, job_.output_tokens, batch, 0, job_.cached_share};
+  return steady_state(*option.step, option.engine->figures, load, {chunk, batch});
+}
+
+void ServingSearch::add_option(const Engine* engine, const ServingFormat& format,
+                               const ServingLayout& layout) {
+  Worker worker{job_.model, engine, job_.system, job_.kernels, format, layout};
+  const WorkerMemory memory = worker_memory(worker, engine->chunk_tokens);
+  const double held = held_sequences(
+      worker, memory, kept_tokens(*engine, job_.input_tokens, job_.output_tokens));
+  if (held < 1) return;
+  auto option = std::make_unique<ServingOption>();
+  option->engine = engine;
+  option->format = format;
+  option->layout = layout;
+  try {
+    option->step = std::make_unique<StepModel>(worker);
+  } catch (const Error& error) {
+    why_none_ = error.what();
+    return;
+  }
+  option->batches = batch_sizes(held);
+  const auto ranks = static_cast<double>(layout.dp * layout.pp);
+  for (const double batch : option->batches) {
+    const StepShape shape{std::max(batch / ranks, 1.0), job_.input_tokens + job_.output_tokens / 2,
+                          0, 0, 0};
+    option->decode_s.push_back(option->step->time(shape));
+    ++outcome_.evaluated;
+  }
+  outcome_.least_tpot_s = std::min(outcome_.least_tpot_s, option->decode_s.front());
+  const double alone_s = prompt_time(*option->step, engine->figures,
+                                     std::max(1.0, job_.input_tokens * (1 - job_.cached_share)), 1,
+                                     {engine->chunk_tokens, held});
+  outcome_.least_ttft_s = std::min(outcome_.least_ttft_s, engine->figures.request_s + alone_s);
+  options_.push_back(std::move(option));
+}
+
+void ServingSearch::add_options() {
+  constexpr double kNone = std::numeric_limits<double>::infinity();
+  outcome_.least_tpot_s = outcome_.least_ttft_s = kNone;
+  const std::vector<ServingLayout> layouts = serving_layouts(*job_.model, *job_.system);
+  for (const Engine* engine : job_.engines) {
+    for (const ServingFormat& format : job_.formats) {
+      for (const ServingLayout& layout : layouts) add_option(engine, format, layout);
+    }
+  }
+  outcome_.options = static_cast<std::int64_t>(options_.size());
+  if (!options_.empty()) return;
+  if (!why_none_.empty()) throw Error(why_none_);
+  throw Error(Where{"", 0, "--cluster"},
+              "the weights of " + job_.model->name + " and one request do not fit",
+              "take more devices or a narrower precision");
+}
+
+void ServingSearch::consider(ServingPlan plan) {
+  if (plan.ttft_s > job_.ttft_s || plan.tpot_s > job_.tpot_s) return;
+  const auto better = [](const ServingPlan& a, const ServingPlan& b) {
+    const double of_a = a.requests_per_s_per_device(), of_b = b.requests_per_s_per_device();
+    if (of_a != of_b) return of_a > of_b;
+    return a.decode.layout.devices() < b.decode.layout.devices();
+  };
+  if (!outcome_.plan || better(plan, *outcome_.plan)) outcome_.plan = std::move(plan);
+}
+
+void ServingSearch::try_aggregated(const BatchChoice& choice) {
+  const ServingOption& option = *choice.option;
+  const double batch = option.batches[choice.batch];
+  for (const double chunk : kChunkSizes) {
+    const ServingTimes found = times(option, batch, chunk);
+    ServingPlan plan;
+    plan.decode = {option.engine, option.format, option.layout,
+                   job_.system->device_count / option.layout.devices(), {chunk, batch}};
+    plan.ttft_s = found.ttft_s;
+    plan.tpot_s = found.tpot_s;
+    plan.devices = plan.decode.workers * option.layout.devices();
+    plan.requests_per_s = found.requests_per_s * static_cast<double>(plan.decode.workers);
+    consider(std::move(plan));
+  }
+}
+
+void ServingSearch::search_aggregated() {
+  std::vector<BatchChoice> choices;
+  for (const auto& option : options_) {
+    for (std::size_t i = 0; i < option->batches.size(); ++i) {
+      if (option->decode_s[i] > job_.tpot_s && !exhaustive_) continue;
+      choices.push_back({option.get(), i,
+                         option->batches[i] /
+                             (job_.output_tokens * option->decode_s[i] * option->devices())});
+    }
+  }
+  std::stable_sort(choices.begin(), choices.end(), [](const BatchChoice& a, const BatchChoice& b) {
+    return a.bound > b.bound;
+  });
+  for (const BatchChoice& choice : choices) {
+    const bool hopeless =
+        outcome_.plan && choice.bound < outcome_.plan->requests_per_s_per_device();
+    if (hopeless && !exhaustive_) break;
+    if (outcome_.evaluated > job_.budget) {
+      outcome_.proven = false;
+      return;
+    }
+    try_aggregated(choice);
+  }
+}
+
+/// The most requests a second that prompts' workers of this kind take within the TTFT: their queue,
+/// M/D/1, may wait for what the target leaves.
+HalfChoice ServingSearch::prompts_of(const ServingOption& option) {
+  HalfChoice best;
+  const double input = std::max(1.0, job_.input_tokens * (1 - job_.cached_share));
+  const Worker& worker = option.step->worker();
+  const double fixed_s = option.engine->figures.request_s + option.engine->figures.handover_s +
+                         cache_transfer_s(worker, job_.input_tokens);
+  for (const double chunk : kChunkSizes) {
+    const BatchLimits limits{chunk, option.batches.back()};
+    const double together = std::max(1.0, std::floor(chunk / input));
+    outcome_.evaluated += 3;
+    const double step_s =
+        prompt_time(*option.step, option.engine->figures, input, together, limits);
+    const double all = together * static_cast<double>(option.layout.dp * option.layout.pp);
+    const double slack_s = job_.ttft_s - fixed_s - step_s;
+    if (slack_s < 0) continue;
+    // busy / (2 (1 - busy)) step = slack
+    const double busy = 2 * slack_s / (2 * slack_s + step_s);
+    const double rate = busy * all / step_s;
+    if (rate > best.rate) best = {&option, rate, limits, job_.ttft_s};
+  }
+  return best;
+}
+
+HalfChoice ServingSearch::decoding_of(const ServingOption& option) const {
+  HalfChoice best;
+  for (std::size_t i = 0; i < option.batches.size(); ++i) {
+    if (option.decode_s[i] > job_.tpot_s) continue;
+    const double rate = option.batches[i] / (job_.output_tokens * option.decode_s[i]);
+    if (rate > best.rate) {
+      best = {&option, rate, {option.engine->chunk_tokens, option.batches[i]}, option.decode_s[i]};
+    }
+  }
+  return best;
+}
+
+void ServingSearch::join(const HalfChoice& prefill, const HalfChoice& decode) {
+  const std::int64_t all = job_.system->device_count;
+  const std::int64_t of_prefill = prefill.option->layout.devices();
+  const std::int64_t of_decode = decode.option->layout.devices();
+  for (std::int64_t p = 1; p * of_prefill + of_decode <= all; ++p) {
+    // As many as keep up with those, or one more, or all there is room for.
+    const double balanced = static_cast<double>(p) * prefill.rate / decode.rate;
+    const std::int64_t most = (all - p * of_prefill) / of_decode;
+    const auto low = std::clamp<std::int64_t>(static_cast<std::int64_t>(balanced), 1, most);
+    for (std::int64_t d = low; d <= std::min(low + 1, most); ++d) {
+      ServingPlan plan;
+      plan.disaggregated = true;
+      plan.prefill = {prefill.option->engine, prefill.option->format, prefill.option->layout, p,
+                      prefill.limits};
+      plan.decode = {decode.option->engine, decode.option->format, decode.option->layout, d,
+                     decode.limits};
+      plan.ttft_s = prefill.time_s;
+      plan.tpot_s = decode.time_s;
+      plan.devices = p * of_prefill + d * of_decode;
+      plan.requests_per_s = std::min(static_cast<double>(p) * prefill.rate,
+                                     static_cast<double>(d) * decode.rate);
+      consider(std::move(plan));
+    }
+  }
+}
+
+void ServingSearch::search_disaggregated() {
+  // Of an engine, format and number of devices only the fastest worker of either kind counts.
+  std::map<std::string, std::map<std::int64_t, HalfChoice>> prefills, decodes;
+  const auto keep = [](std::map<std::int64_t, HalfChoice>& best, const HalfChoice& choice) {
+    if (choice.option == nullptr) return;
+    HalfChoice& kept = best[choice.option->layout.devices()];
+    if (choice.rate > kept.rate) kept = choice;
+  };
+  for (const auto& option : options_) {
+    const std::string key = option->engine->name + ' ' + option->format.name;
+    keep(prefills[key], prompts_of(*option));
+    keep(decodes[key], decoding_of(*option));
+  }
+  for (const auto& [key, halves] : prefills) {
+    for (const auto& [prefill_devices, prefill] : halves) {
+      for (const auto& [decode_devices, decode] : decodes[key]) join(prefill, decode);
+    }
+  }
+}
+
+void ServingSearch::add_front() {
+  if (!outcome_.plan) return;
+  const WorkerPlan& of = outcome_.plan->decode;
+  const auto no_worse = [](const ServingPoint& a, const ServingPoint& b) {
+    return a.tpot_s <= b.tpot_s && a.tokens_per_s_per_device >= b.tokens_per_s_per_device;
+  };
+  for (const auto& option : options_) {
+    if (option->engine != of.engine || option->format.name != of.format.name) continue;
+    for (const double batch : option->batches) {
+      const ServingTimes found = times(*option, batch, option->engine->chunk_tokens);
+      if (found.ttft_s > job_.ttft_s) continue;
+      const ServingPoint point{found.tpot_s, found.ttft_s,
+                               found.requests_per_s * job_.output_tokens / option->devices(),
+                               option->layout, batch};
+      if (!is_dominated(outcome_.front, point, no_worse)) {
+        put_in_front(outcome_.front, point, no_worse);
+      }
+    }
+  }
+  std::sort(outcome_.front.begin(), outcome_.front.end(),
+            [](const ServingPoint& a, const ServingPoint& b) { return a.tpot_s < b.tpot_s; });
+}
+
+ServingOutcome ServingSearch::run() {
+  const double context = job_.input_tokens + job_.output_tokens;
+  if (job_.model->positions > 0 && context > static_cast<double>(job_.model->positions)) {
+    throw Error(Where{"", 0, "--input-len"},
+                "input and output are longer than the " + std::to_string(job_.model->positions) +
+                    " tokens that " + job_.model->name + " takes");
+  }
+  add_options();
+  if (job_.disaggregated) search_disaggregated();
+  if (job_.aggregated) search_aggregated();
+  add_front();
+  return std::move(outcome_);
+}
+
+}  // namespace
+
+std::vector<double> batch_sizes(double most) {
+  std::vector<double> sizes;
+  for (double size = 1; size <= most; size *= 2) {
+    sizes.push_back(size);
+    if (size >= 2 && size * 1.5 <= most) sizes.push_back(size * 1.5);
+  }
+  return sizes;
+}
+
+std::vector<ServingLayout> serving_layouts(const ServedModel& model, const System& system) {
+  const bool experts = std::any_of(model.layers.begin(), model.layers.end(),
+                                   [](const ServedLayer& layer) { return layer.experts > 0; });
+  const auto divides = [&](std::int64_t tp, std::int64_t ep) {
+    return std::all_of(model.layers.begin(), model.layers.end(), [&](const ServedLayer& layer) {
+      const auto whole = [](double size, std::int64_t by) {
+        return size == 0 || std::fmod(size, static_cast<double>(by)) == 0;
+      };
+      return whole(layer.heads, tp) && whole(layer.state_heads, tp) && whole(layer.experts, ep);
+    });
+  };
+  const std::int64_t node =
+      std::min(system.groups.front().devices_per_node, system.device_count);
+  std::vector<ServingLayout> layouts;
+  for (std::int64_t tp = 1; tp <= node; tp *= 2) {
+    for (std::int64_t dp = 1; tp * dp <= system.device_count && (dp == 1 || experts); dp *= 2) {
+      for (std::int64_t pp = 1; tp * dp * pp <= system.device_count && pp <= model.layer_count();
+           pp *= 2) {
+        const std::int64_t ranks = tp * dp;
+        if (dp == 1 && divides(tp, 1)) layouts.push_back({tp, pp, dp, ranks, 1});
+        if (experts && ranks > 1 && divides(tp, ranks)) layouts.push_back({tp, pp, dp, 1, ranks});
+      }
+    }
+  }
+  return layouts;
+}
+
+ServingOutcome plan_serving(const ServingJob& job) { return ServingSearch(job, false).run(); }
+
+ServingOutcome plan_serving_exhaustively(const ServingJob& job) {
+  return ServingSearch(job, true).run();
+}
+
+std::int64_t devices_for_rate(const ServingPlan& plan, double rate) {
+  const auto workers = [&](const WorkerPlan& of) {
+    const double each = plan.requests_per_s / static_cast<double>(of.workers);
+    return static_cast<std::int64_t>(std::ceil(rate / each - 1e-9)) * of.layout.devices();
+  };
+  return workers(plan.decode) + (plan.disaggregated ? workers(plan.prefill) : 0);
+}
+
+}  // namespace braid

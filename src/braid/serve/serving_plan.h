@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "braid/serve/steady_state.h"
+
+namespace braid {
+
+/// What a service must do, and what it may be made of.
+struct ServingJob {
+  const ServedModel* model = nullptr;
+  const System* system = nullptr;        ///< Homogeneous.
+  const ChipKernels* kernels = nullptr;  ///< Of its chip.
+  std::vector<const Engine*> engines;
+  std::vector<ServingFormat> formats;
+  double input_tokens = 0, output_tokens = 0;
+  double ttft_s = 0, tpot_s = 0;  ///< Targets: means that must not be exceeded.
+  double cached_share = 0;        ///< Of inputs, what prefix caches have.
+  bool aggregated = true, disaggregated = true;
+  std::int64_t budget = 1'000'000;  ///< Steps that may be evaluated.
+};
+
+/// Workers of one kind in a plan.
+struct WorkerPlan {
+  const Engine* engine = nullptr;
+  ServingFormat format;
+  ServingLayout layout;
+  std::int64_t workers = 1;
+  BatchLimits limits;  ///< Sequences: of one worker.
+};
+
+/// A service within its targets.
+struct ServingPlan {
+  bool disaggregated = false;
+  WorkerPlan decode;   ///< Of an aggregated service: all.
+  WorkerPlan prefill;  ///< Of a disaggregated one.
+  double ttft_s = 0, tpot_s = 0;
+  double requests_per_s = 0;  ///< Of the whole service, all within the targets.
+  std::int64_t devices = 0;   ///< That it uses.
+  double requests_per_s_per_device() const {
+    return requests_per_s / static_cast<double>(devices);
+  }
+};
+
+/// A point of the front of time per token against output per device.
+struct ServingPoint {
+  double tpot_s = 0, ttft_s = 0;
+  double tokens_per_s_per_device = 0;
+  ServingLayout layout;
+  double sequences = 0;
+};
+
+/// What a search found.
+struct ServingOutcome {
+  std::optional<ServingPlan> plan;  ///< None: nothing in the space holds the targets.
+  std::vector<ServingPoint> front;  ///< Of aggregated workers of the plan's engine and format.
+  std::int64_t options = 0;         ///< Workers that the space has: engine, format, layout.
+  std::int64_t evaluated = 0;       ///< Steps that were evaluated.
+  bool proven = true;               ///< The space was searched in full.
+  double least_ttft_s = 0, least_tpot_s = 0;  ///< Of any option: no target below can be held.
+};
+
+/// The space: every engine, format and layout with tensor parallelism, attention groups and stages
+/// in powers of two, tensor parallelism within a node and dividing all heads, experts split by
+/// tensor or by expert parallelism; batch limits of 1, 2, 3, 4, 6, 8, 12 … sequences that fit
+/// memory; chunks of 2,048, 4,096, 8,192 and 16,384 tokens; workers that do all, as many as there is
+/// room for, or workers of prompts and of decoding, any numbers of either.
+std::vector<ServingLayout> serving_layouts(const ServedModel& model, const System& system);
+std::vector<double> batch_sizes(double most);
+inline constexpr double kChunkSizes[] = {2048, 4096, 8192, 16384};
+
+/// The plan of that space with most requests a second and device within both targets; of those the
+/// one with fewest devices to a worker. Exact: options are looked at in the order of a bound,
+/// `B / (output · decode(B))` per device, until it is below the best. Throws Error where nothing of
+/// the model's weights fits, and for a context beyond the model's.
+ServingOutcome plan_serving(const ServingJob& job);
+
+/// The same by looking at all of the space, for tests.
+ServingOutcome plan_serving_exhaustively(const ServingJob& job);
+
+/// Devices for `rate` requests a second: whole workers of the plan, in its proportions where it has
+/// two kinds.
+std::int64_t devices_for_rate(const ServingPlan& plan, double rate);
+
+/// The plan as command lines of its engine, one a line.
+std::string launch_lines(const ServingPlan& plan, const std::string& model, double input_tokens,
+                         double output_tokens);
+
+}  // namespace braid
