@@ -10,10 +10,10 @@ namespace {
 
 TEST(ServedModel, HasThePublishedParameters) {
   const std::pair<const char*, double> published[] = {
-      {"llama-3-8b", 8.03e9},   {"llama-3-70b", 70.6e9},  {"qwen3-32b", 32.8e9},
-      {"deepseek-v3", 671e9},   {"kimi-k2", 1026e9},      {"qwen3-235b-a22b", 235e9},
-      {"gpt-oss-120b", 117e9},  {"minimax-m2.5", 229e9},  {"qwen3.5-397b-a17b", 397e9},
-      {"glm-5", 744e9},         {"mixtral-8x7b", 46.7e9},
+      {"llama-3-8b", 8.03e9},  {"llama-3-70b", 70.6e9},  {"qwen3-32b", 32.8e9},
+      {"deepseek-v3", 671e9},  {"kimi-k2", 1026e9},      {"qwen3-235b-a22b", 235e9},
+      {"gpt-oss-120b", 117e9}, {"minimax-m2.5", 229e9},  {"qwen3.5-397b-a17b", 397e9},
+      {"glm-5", 744e9},        {"mixtral-8x7b", 46.7e9},
   };
   for (const auto& [name, parameters] : published) {
     EXPECT_NEAR(parameter_count(load_served_model(name)) / parameters, 1, 0.015) << name;

@@ -30,9 +30,9 @@ TEST(ServedRows, AreRead) {
 }
 
 TEST(ServedRows, LayoutsThatCountADegreeTwiceAreRight) {
-  const std::vector<ServedRow> rows =
-      parsed("a,,sglang,deepseek-ai/DeepSeek-R1,b200_sxm,fp8,agg,1024,128,4,64,1,8,8,100,10\n"
-             "a,,sglang,deepseek-ai/DeepSeek-R1,b200_sxm,fp8,agg,1024,128,4,1,64,8,8,100,10\n");
+  const std::vector<ServedRow> rows = parsed(
+      "a,,sglang,deepseek-ai/DeepSeek-R1,b200_sxm,fp8,agg,1024,128,4,64,1,8,8,100,10\n"
+      "a,,sglang,deepseek-ai/DeepSeek-R1,b200_sxm,fp8,agg,1024,128,4,1,64,8,8,100,10\n");
   EXPECT_EQ(rows[0].worker.layout, (ServingLayout{8, 1, 1, 1, 8}));
   EXPECT_EQ(rows[1].worker.layout, (ServingLayout{1, 1, 8, 1, 8}));
 }
@@ -46,10 +46,10 @@ TEST(ServedRows, BadFieldsAreNamed) {
 }
 
 TEST(ServedRuns, WhatIsUnknownIsSaid) {
-  const ServedRuns runs(parsed(
-      "a,,vllm,someone/else-7b,h100_sxm,fp8,agg,1024,128,32,2,,1,1,100,10\n"
-      "a,,other,meta-llama/Llama-3.1-8B,h100_sxm,fp8,agg,1024,128,32,2,,1,1,100,10\n"
-      "a,,vllm,meta-llama/Llama-3.1-8B,h100_sxm,fp8,agg,1024,128,32,2,,1,1,100,10\n"));
+  const ServedRuns runs(
+      parsed("a,,vllm,someone/else-7b,h100_sxm,fp8,agg,1024,128,32,2,,1,1,100,10\n"
+             "a,,other,meta-llama/Llama-3.1-8B,h100_sxm,fp8,agg,1024,128,32,2,,1,1,100,10\n"
+             "a,,vllm,meta-llama/Llama-3.1-8B,h100_sxm,fp8,agg,1024,128,32,2,,1,1,100,10\n"));
   EXPECT_NE(runs.predict(0).reason.find("model"), std::string::npos);
   EXPECT_NE(runs.predict(1).reason.find("engine"), std::string::npos);
   EXPECT_EQ(runs.predict(2).reason, "");
@@ -94,8 +94,8 @@ TEST(EngineFiles, HaveASourceForEveryEntry) {
     EXPECT_GE(engine.entries.size(), 20U);
     for (const EngineEntry& entry : engine.entries) EXPECT_FALSE(entry.source.empty()) << entry.key;
     const std::string text = engine_file_text(engine.name);
-    const std::string with = text.substr(0, text.find("figures:\n")) +
-                             figures_text(engine.figures, "somebody");
+    const std::string with =
+        text.substr(0, text.find("figures:\n")) + figures_text(engine.figures, "somebody");
     const Document document = Document::parse(with, Document::Syntax::yaml, "engine.yaml");
     EXPECT_NEAR(read_engine(document.root()).figures.step_s / engine.figures.step_s, 1, 1e-3);
   }

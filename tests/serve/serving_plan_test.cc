@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "braid/base/error.h"
+
 #include "serve/serving_fixture.h"
 
 namespace braid {

@@ -5,6 +5,7 @@
 #include "braid/base/error.h"
 #include "braid/serve/event_simulation.h"
 #include "braid/serve/worker_memory.h"
+
 #include "serve/serving_fixture.h"
 
 namespace braid {
@@ -20,9 +21,11 @@ TEST(SteadyState, IsNearTheEventSimulation) {
     const ServingLoad load{1024, 200, concurrency, 0, 0};
     const BatchLimits limits{1024, 64};  // One prompt a step.
     const ServingTimes mean = steady_state(step, with.engine.figures, load, limits);
-    const SimulatedService service{
-        [&](double sequences) { return step.time({sequences, 1124, 0, 0, 0}); },
-        prompt_time(step, with.engine.figures, 1024, 1, limits), 64, 200, 0.5};
+    const SimulatedService service{[&](double sequences) {
+                                     return step.time({sequences, 1124, 0, 0, 0});
+                                   },
+                                   prompt_time(step, with.engine.figures, 1024, 1, limits), 64, 200,
+                                   0.5};
     const SimulatedTimes exact =
         simulate_closed(service, static_cast<int>(concurrency), static_cast<int>(concurrency) * 20);
     EXPECT_NEAR(mean.tpot_s / exact.tpot_s, 1, 0.1) << concurrency;
@@ -35,8 +38,7 @@ TEST(SteadyState, FollowsLittlesLaw) {
   const StepModel step(with.worker("fp8", {4, 1, 1, 4, 1}));
   for (const double limit : {8.0, 512.0}) {
     const ServingLoad load{2048, 256, 64, 0, 0};
-    const ServingTimes times =
-        steady_state(step, with.engine.figures, load, {8192, limit});
+    const ServingTimes times = steady_state(step, with.engine.figures, load, {8192, limit});
     EXPECT_NEAR(times.requests_per_s * (times.ttft_s + 256 * times.tpot_s), 64, 0.7) << limit;
   }
 }
