@@ -302,9 +302,10 @@ ServingOutcome ServingSearch::run() {
 
 std::vector<double> batch_sizes(double most) {
   std::vector<double> sizes;
-  for (double size = 1; size <= most; size *= 2) {
+  for (int power = 0; std::ldexp(1.0, power) <= most; ++power) {
+    const double size = std::ldexp(1.0, power);
     sizes.push_back(size);
-    if (size >= 2 && size * 1.5 <= most) sizes.push_back(size * 1.5);
+    if (power > 0 && size * 1.5 <= most) sizes.push_back(size * 1.5);
   }
   return sizes;
 }
