@@ -45,12 +45,9 @@ Groups groups_of(const std::vector<ServedRow>& rows) {
 }
 
 Json errors_json(const ServedErrors& errors) {
-  return {{"rows", errors.rows},
-          {"predicted", errors.predicted},
-          {"tpot_mape", errors.tpot_mean},
-          {"tpot_median_ape", errors.tpot_median},
-          {"ttft_mape", errors.ttft_mean},
-          {"ttft_median_ape", errors.ttft_median}};
+  return {{"rows", errors.rows},           {"predicted", errors.predicted},
+          {"tpot_mape", errors.tpot_mean}, {"tpot_median_ape", errors.tpot_median},
+          {"ttft_mape", errors.ttft_mean}, {"ttft_median_ape", errors.ttft_median}};
 }
 
 std::vector<ServedPrediction> predictions_of(const ServedRuns& runs) {
@@ -95,9 +92,8 @@ void print_left_out(const ServedRuns& runs, int engine, const std::vector<std::s
     const EngineFigures figures = fitted_figures(runs, others);
     std::vector<ServedPrediction> predictions(runs.rows().size());
     for (const std::size_t row : own) predictions[row] = runs.predict(row, &figures);
-    table.push_back(
-        error_row({engine_catalogue()[static_cast<std::size_t>(engine)].name, system},
-                  served_errors(runs.rows(), predictions, own)));
+    table.push_back(error_row({engine_catalogue()[static_cast<std::size_t>(engine)].name, system},
+                              served_errors(runs.rows(), predictions, own)));
   }
 }
 

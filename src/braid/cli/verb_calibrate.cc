@@ -213,7 +213,8 @@ Run add_calibrate(CLI::App& app) {
            "Fit kernels to the tables of this folder instead; --out is then a folder too");
   add_text(verb, "--source", options->source, "Whose measurements the tables of kernels are");
   verb.add_option("--chip", options->chip, "Only this chip");
-  verb.add_option("--out,-o", options->out, "Write the figures here rather than print them; of serving engines a folder");
+  verb.add_option("--out,-o", options->out,
+                  "Write the figures here rather than print them; of serving engines a folder");
   verb.add_flag("--cross-validate", options->cross_validate,
                 "Say how far off each dataset is when the others alone are fitted");
   add_output_file(verb, "--evidence", options->evidence,

@@ -128,8 +128,8 @@ void print_front(const ServingOutcome& outcome) {
 
 void print_plan(const ServingOutcome& outcome, const ServePlanOptions& options, double rate) {
   const ServingPlan& plan = *outcome.plan;
-  fmt::print("{} on {} by {} in {}: {:.2f} requests/s on {} GPUs, {:.4f} a GPU\n",
-             options.model, options.cluster, plan.decode.engine->name, plan.decode.format.name,
+  fmt::print("{} on {} by {} in {}: {:.2f} requests/s on {} GPUs, {:.4f} a GPU\n", options.model,
+             options.cluster, plan.decode.engine->name, plan.decode.format.name,
              plan.requests_per_s, plan.devices, plan.requests_per_s_per_device());
   fmt::print("TTFT {:.0f} ms, TPOT {:.1f} ms, {:.0f} output tokens/s a GPU\n\n", 1e3 * plan.ttft_s,
              1e3 * plan.tpot_s,

@@ -33,8 +33,8 @@ PromptSide prompt_side(double rate, double alone_s, double full_s, double most_t
 double cache_transfer_s(const Worker& from, double tokens) {
   const WorkerMemory memory = worker_memory(from, from.engine->chunk_tokens);
   const System& system = *from.system;
-  const bool one_node = system.levels.empty() ||
-                        system.device_count <= system.groups.front().devices_per_node;
+  const bool one_node =
+      system.levels.empty() || system.device_count <= system.groups.front().devices_per_node;
   const NetworkLevel& level = one_node ? system.groups.front().intra_node : system.levels.front();
   return memory.of_sequence(tokens, from.engine->block_tokens) /
              (level.efficiency * level.bytes_per_s) +
@@ -48,8 +48,7 @@ ServingTimes steady_state(const DisaggregatedService& service, const EngineFigur
   const double input = std::max(1.0, load.input_tokens * (1 - load.cached_share));
   const double output = std::max(1.0, load.output_tokens);
   const auto side_dp = static_cast<double>(prefill.worker().layout.dp);
-  const double side =
-      std::max(1.0, std::floor(service.prefill_limits.chunk_tokens / input));
+  const double side = std::max(1.0, std::floor(service.prefill_limits.chunk_tokens / input));
   const double alone_s = prompt_time(prefill, prefill_figures, input, 1, service.prefill_limits);
   const double full_s =
       side > 1 ? prompt_time(prefill, prefill_figures, input, side, service.prefill_limits)
@@ -73,7 +72,8 @@ ServingTimes steady_state(const DisaggregatedService& service, const EngineFigur
       std::min(load.concurrency, service.decode_limits.sequences * service.decode_workers);
   ServingTimes times;
   const auto at = [&](double sequences) {
-    const StepShape shape{std::max(sequences / ranks, 1.0), load.input_tokens + output / 2, 0, 0, 0};
+    const StepShape shape{std::max(sequences / ranks, 1.0), load.input_tokens + output / 2, 0, 0,
+                          0};
     times.tpot_s = decode.time(decode.parts(shape), shape, decode_figures);
     times.requests_per_s = sequences / (output * times.tpot_s);
     times.sequences = sequences;

@@ -93,8 +93,8 @@ Engine read_engine(const Value& root) {
   engine.title = root["title"].as_string();
   const Value does = root["does"];
   does.expect_only({"joins_prompts", "chunk_tokens", "memory_share", "share_of_free",
-                    "most_sequences", "reserves_output", "block_tokens", "graph_sequences", "graph_memory",
-                    "static_scales"});
+                    "most_sequences", "reserves_output", "block_tokens", "graph_sequences",
+                    "graph_memory", "static_scales"});
   constexpr double kMost = 1e9;
   engine.joins_prompts = entry(does, "joins_prompts", engine).as_bool();
   engine.chunk_tokens = entry(does, "chunk_tokens", engine).as_double_in(16, kMost);

@@ -17,9 +17,10 @@ std::string vllm_line(const WorkerPlan& of, const std::string& model, double con
   if (l.pp > 1) line += fmt::format(" --pipeline-parallel-size {}", l.pp);
   if (l.dp > 1) line += fmt::format(" --data-parallel-size {}", l.dp);
   if (l.moe_ep > 1) line += " --enable-expert-parallel";
-  line += fmt::format(" --max-num-seqs {:.0f} --max-num-batched-tokens {:.0f} --max-model-len {:.0f}",
-                      std::max(1.0, of.limits.sequences / static_cast<double>(l.dp)),
-                      of.limits.chunk_tokens, context);
+  line +=
+      fmt::format(" --max-num-seqs {:.0f} --max-num-batched-tokens {:.0f} --max-model-len {:.0f}",
+                  std::max(1.0, of.limits.sequences / static_cast<double>(l.dp)),
+                  of.limits.chunk_tokens, context);
   if (of.format.cache == "fp8") line += " --kv-cache-dtype fp8";
   if (role != WorkerRole::all) {
     line += fmt::format(
@@ -49,8 +50,8 @@ std::string sglang_line(const WorkerPlan& of, const std::string& model, double c
 std::string trtllm_line(const WorkerPlan& of, const std::string& model, double context,
                         WorkerRole /*role*/) {
   const ServingLayout& l = of.layout;
-  std::string line = fmt::format("trtllm-serve {} --backend pytorch --tp_size {}", model,
-                                 l.tp * l.dp);
+  std::string line =
+      fmt::format("trtllm-serve {} --backend pytorch --tp_size {}", model, l.tp * l.dp);
   if (l.pp > 1) line += fmt::format(" --pp_size {}", l.pp);
   if (l.moe_ep > 1) line += fmt::format(" --ep_size {}", l.moe_ep);
   line += fmt::format(" --max_batch_size {:.0f} --max_num_tokens {:.0f} --max_seq_len {:.0f}",

@@ -52,14 +52,13 @@ std::vector<ServingFormat> serving_formats(const ServedModel& model) {
   static const std::vector<FormatEntry> entries = read_formats();
   std::vector<ServingFormat> result;
   for (const FormatEntry& entry : entries) {
-    const bool applies =
-        entry.types.empty() ||
-        std::any_of(entry.types.begin(), entry.types.end(),
-                    [&](const std::string& type) { return model.type.starts_with(type); });
-    const bool known =
-        std::any_of(result.begin(), result.end(), [&](const ServingFormat& format) {
-          return format.name == entry.format.name;
-        });
+    const bool applies = entry.types.empty() || std::any_of(entry.types.begin(), entry.types.end(),
+                                                            [&](const std::string& type) {
+                                                              return model.type.starts_with(type);
+                                                            });
+    const bool known = std::any_of(result.begin(), result.end(), [&](const ServingFormat& format) {
+      return format.name == entry.format.name;
+    });
     if (applies && !known) result.push_back(entry.format);
   }
   return result;

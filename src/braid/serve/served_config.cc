@@ -73,8 +73,7 @@ ServedModel read_glm_sparse(const Value& config, const std::string& name) {
   dense.count = config["first_k_dense_replace"].as_int_in(0, kMostSize);
   set_experts(config, "n_routed_experts", "moe_intermediate_size", layer);
   layer.shared_inner = layer.expert_inner * size_in(config, "n_shared_experts");
-  layer.count =
-      config["num_hidden_layers"].as_int_in(dense.count + 1, kMostSize) - dense.count;
+  layer.count = config["num_hidden_layers"].as_int_in(dense.count + 1, kMostSize) - dense.count;
   if (dense.count > 0) model.layers.push_back(dense);
   model.layers.push_back(layer);
   return model;

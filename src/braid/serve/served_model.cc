@@ -147,16 +147,14 @@ LayerWeights layer_weights(const ServedLayer& layer, double hidden) {
     case TokenMixing::none:
       break;
     case TokenMixing::attention:
-      weights.mixing =
-          hidden * l.head_dim * ((l.gated_output ? 3 : 2) * l.heads + 2 * l.kv_heads);
+      weights.mixing = hidden * l.head_dim * ((l.gated_output ? 3 : 2) * l.heads + 2 * l.kv_heads);
       break;
     case TokenMixing::latent:
-      weights.mixing = hidden * (l.kv_rank + l.rotary_dim) +
-                       (l.q_rank > 0 ? l.q_rank * (hidden + l.heads * l.qk_dim)
-                                     : hidden * l.heads * l.qk_dim) +
-                       l.kv_rank * l.heads * (l.qk_dim - l.rotary_dim + l.v_dim) +
-                       l.heads * l.v_dim * hidden +
-                       l.index_dim * (hidden + l.q_rank * l.index_heads);
+      weights.mixing =
+          hidden * (l.kv_rank + l.rotary_dim) +
+          (l.q_rank > 0 ? l.q_rank * (hidden + l.heads * l.qk_dim) : hidden * l.heads * l.qk_dim) +
+          l.kv_rank * l.heads * (l.qk_dim - l.rotary_dim + l.v_dim) + l.heads * l.v_dim * hidden +
+          l.index_dim * (hidden + l.q_rank * l.index_heads);
       break;
     case TokenMixing::delta_rule:
     case TokenMixing::state_space:

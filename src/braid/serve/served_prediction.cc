@@ -39,9 +39,9 @@ constexpr std::array kModels = {
     NamePair{"mixtral-8x22b", "mixtral-8x22b"},
 };
 constexpr std::array kSystems = {
-    NamePair{"a100_sxm", "dgx-a100"},   NamePair{"h100_sxm", "dgx-h100"},
-    NamePair{"h200_sxm", "dgx-h200"},   NamePair{"b200_sxm", "dgx-b200"},
-    NamePair{"b300_sxm", "dgx-b300"},   NamePair{"gb200", "gb200-nvl72"},
+    NamePair{"a100_sxm", "dgx-a100"}, NamePair{"h100_sxm", "dgx-h100"},
+    NamePair{"h200_sxm", "dgx-h200"}, NamePair{"b200_sxm", "dgx-b200"},
+    NamePair{"b300_sxm", "dgx-b300"}, NamePair{"gb200", "gb200-nvl72"},
     NamePair{"gb300", "gb300-nvl72"},
 };
 
@@ -176,9 +176,8 @@ ServedRuns::ServedRuns(std::vector<ServedRow> rows)
     try {
       const auto limits = [&](const StepModel& step) {
         const WorkerMemory memory = worker_memory(step.worker(), engine->chunk_tokens);
-        const double held =
-            held_sequences(step.worker(), memory,
-                           kept_tokens(*engine, row.input_tokens, row.output_tokens));
+        const double held = held_sequences(
+            step.worker(), memory, kept_tokens(*engine, row.input_tokens, row.output_tokens));
         if (memory.room_bytes <= 0) throw Error("the weights do not fit the devices of a worker");
         return BatchLimits{engine->chunk_tokens, std::max(held, 1.0)};
       };
@@ -223,7 +222,8 @@ ServedPrediction ServedRuns::predict(std::size_t row, const EngineFigures* figur
   prediction.reason = run.reason;
   if (!run.reason.empty()) return prediction;
   const EngineFigures& with =
-      figures != nullptr ? *figures : engine_catalogue()[static_cast<std::size_t>(run.engine)].figures;
+      figures != nullptr ? *figures
+                         : engine_catalogue()[static_cast<std::size_t>(run.engine)].figures;
   prediction.times = run.aggregated != nullptr
                          ? steady_state(*run.aggregated, with, run.load, run.limits)
                          : steady_state(run.service, with, with, run.load);

@@ -31,10 +31,19 @@ class RowFields {
     }
     return value;
   }
+  double positive(std::string_view column) const {
+    const double value = number(column);
+    if (value == 0) {
+      throw Error(Where{table_.file, row_.line, std::string(column)}, "must be above zero");
+    }
+    return value;
+  }
   std::int64_t count(std::string_view column) const {
     const double value = number(column);
-    if (value != std::floor(value)) {
-      throw Error(Where{table_.file, row_.line, std::string(column)}, "must be a whole number");
+    constexpr double kMost = 65536;  // Products of four fit 64 bits.
+    if (value != std::floor(value) || value > kMost) {
+      throw Error(Where{table_.file, row_.line, std::string(column)},
+                  "must be a whole number up to 65536");
     }
     return static_cast<std::int64_t>(value);
   }
@@ -78,7 +87,7 @@ double noted(const std::string& text, std::string_view key) {
   const char* begin = text.data() + at + key.size() + 1;
   double value = 0;
   std::from_chars(begin, text.data() + text.size(), value);
-  return value;
+  return value > 0 && value < 1e9 ? value : 0;
 }
 
 }  // namespace
@@ -91,8 +100,8 @@ bool is_served_rows(std::string_view text) {
 
 std::vector<ServedRow> parse_served_rows(std::string_view text, const std::string& file) {
   const CsvTable table = parse_csv(text, file);
-  for (const char* needed : {"backend", "model_path", "system", "isl", "osl", "silicon_ttft_ms",
-                             "silicon_tpot_ms"}) {
+  for (const char* needed :
+       {"backend", "model_path", "system", "isl", "osl", "silicon_ttft_ms", "silicon_tpot_ms"}) {
     if (!table.column(needed)) {
       throw Error(Where{file, 1, ""}, "there is no column '" + std::string(needed) + "'");
     }
@@ -110,15 +119,15 @@ std::vector<ServedRow> parse_served_rows(std::string_view text, const std::strin
     run.system = fields.text("system");
     run.precision = fields.text("precision");
     run.disaggregated = fields.text("mode") == "disagg";
-    run.input_tokens = fields.number("isl");
-    run.output_tokens = fields.number("osl");
+    run.input_tokens = fields.positive("isl");
+    run.output_tokens = fields.positive("osl");
     run.worker = workers_of(fields, "");
     run.prefill = workers_of(fields, "prefill_");
     run.decode = workers_of(fields, "decode_");
     run.concurrency = noted(run.note, "silicon_concurrency");
     constexpr double kMs = 1e-3;
-    run.ttft_s = kMs * fields.number("silicon_ttft_ms");
-    run.tpot_s = kMs * fields.number("silicon_tpot_ms");
+    run.ttft_s = kMs * fields.positive("silicon_ttft_ms");
+    run.tpot_s = kMs * fields.positive("silicon_tpot_ms");
     rows.push_back(std::move(run));
   }
   return rows;

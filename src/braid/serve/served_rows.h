@@ -23,7 +23,7 @@ struct ServedRow {
   std::string id, note, engine, version, model, system, precision;
   bool disaggregated = false;
   double input_tokens = 0, output_tokens = 0;
-  double concurrency = 0;  ///< Requests under way at once.
+  double concurrency = 0;      ///< Requests under way at once.
   RowWorkers worker;           ///< Of an aggregated run.
   RowWorkers prefill, decode;  ///< Of a disaggregated one.
   double ttft_s = 0, tpot_s = 0;

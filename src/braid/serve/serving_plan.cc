@@ -79,8 +79,8 @@ void ServingSearch::add_option(const Engine* engine, const ServingFormat& format
                                const ServingLayout& layout) {
   Worker worker{job_.model, engine, job_.system, job_.kernels, format, layout};
   const WorkerMemory memory = worker_memory(worker, engine->chunk_tokens);
-  const double held = held_sequences(
-      worker, memory, kept_tokens(*engine, job_.input_tokens, job_.output_tokens));
+  const double held =
+      held_sequences(worker, memory, kept_tokens(*engine, job_.input_tokens, job_.output_tokens));
   if (held < 1) return;
   auto option = std::make_unique<ServingOption>();
   option->engine = engine;
@@ -141,8 +141,11 @@ void ServingSearch::try_aggregated(const BatchChoice& choice) {
   for (const double chunk : kChunkSizes) {
     const ServingTimes found = times(option, batch, chunk);
     ServingPlan plan;
-    plan.decode = {option.engine, option.format, option.layout,
-                   job_.system->device_count / option.layout.devices(), {chunk, batch}};
+    plan.decode = {option.engine,
+                   option.format,
+                   option.layout,
+                   job_.system->device_count / option.layout.devices(),
+                   {chunk, batch}};
     plan.ttft_s = found.ttft_s;
     plan.tpot_s = found.tpot_s;
     plan.devices = plan.decode.workers * option.layout.devices();
@@ -156,14 +159,13 @@ void ServingSearch::search_aggregated() {
   for (const auto& option : options_) {
     for (std::size_t i = 0; i < option->batches.size(); ++i) {
       if (option->decode_s[i] > job_.tpot_s && !exhaustive_) continue;
-      choices.push_back({option.get(), i,
-                         option->batches[i] /
-                             (job_.output_tokens * option->decode_s[i] * option->devices())});
+      choices.push_back(
+          {option.get(), i,
+           option->batches[i] / (job_.output_tokens * option->decode_s[i] * option->devices())});
     }
   }
-  std::stable_sort(choices.begin(), choices.end(), [](const BatchChoice& a, const BatchChoice& b) {
-    return a.bound > b.bound;
-  });
+  std::stable_sort(choices.begin(), choices.end(),
+                   [](const BatchChoice& a, const BatchChoice& b) { return a.bound > b.bound; });
   for (const BatchChoice& choice : choices) {
     const bool hopeless =
         outcome_.plan && choice.bound < outcome_.plan->requests_per_s_per_device();
@@ -232,8 +234,8 @@ void ServingSearch::join(const HalfChoice& prefill, const HalfChoice& decode) {
       plan.ttft_s = prefill.time_s;
       plan.tpot_s = decode.time_s;
       plan.devices = p * of_prefill + d * of_decode;
-      plan.requests_per_s = std::min(static_cast<double>(p) * prefill.rate,
-                                     static_cast<double>(d) * decode.rate);
+      plan.requests_per_s =
+          std::min(static_cast<double>(p) * prefill.rate, static_cast<double>(d) * decode.rate);
       consider(std::move(plan));
     }
   }
@@ -285,9 +287,9 @@ void ServingSearch::add_front() {
 ServingOutcome ServingSearch::run() {
   const double context = job_.input_tokens + job_.output_tokens;
   if (job_.model->positions > 0 && context > static_cast<double>(job_.model->positions)) {
-    throw Error(Where{"", 0, "--input-len"},
-                "input and output are longer than the " + std::to_string(job_.model->positions) +
-                    " tokens that " + job_.model->name + " takes");
+    throw Error(Where{"", 0, "--input-len"}, "input and output are longer than the " +
+                                                 std::to_string(job_.model->positions) +
+                                                 " tokens that " + job_.model->name + " takes");
   }
   add_options();
   if (job_.disaggregated) search_disaggregated();
@@ -300,9 +302,10 @@ ServingOutcome ServingSearch::run() {
 
 std::vector<double> batch_sizes(double most) {
   std::vector<double> sizes;
-  for (double size = 1; size <= most; size *= 2) {
+  for (int power = 0; std::ldexp(1.0, power) <= most; ++power) {
+    const double size = std::ldexp(1.0, power);
     sizes.push_back(size);
-    if (size >= 2 && size * 1.5 <= most) sizes.push_back(size * 1.5);
+    if (power > 0 && size * 1.5 <= most) sizes.push_back(size * 1.5);
   }
   return sizes;
 }
@@ -318,8 +321,7 @@ std::vector<ServingLayout> serving_layouts(const ServedModel& model, const Syste
       return whole(layer.heads, tp) && whole(layer.state_heads, tp) && whole(layer.experts, ep);
     });
   };
-  const std::int64_t node =
-      std::min(system.groups.front().devices_per_node, system.device_count);
+  const std::int64_t node = std::min(system.groups.front().devices_per_node, system.device_count);
   std::vector<ServingLayout> layouts;
   for (std::int64_t tp = 1; tp <= node; tp *= 2) {
     for (std::int64_t dp = 1; tp * dp <= system.device_count && (dp == 1 || experts); dp *= 2) {

@@ -40,9 +40,7 @@ struct ServingPlan {
   double ttft_s = 0, tpot_s = 0;
   double requests_per_s = 0;  ///< Of the whole service, all within the targets.
   std::int64_t devices = 0;   ///< That it uses.
-  double requests_per_s_per_device() const {
-    return requests_per_s / static_cast<double>(devices);
-  }
+  double requests_per_s_per_device() const { return requests_per_s / static_cast<double>(devices); }
 };
 
 /// A point of the front of time per token against output per device.
@@ -66,8 +64,8 @@ struct ServingOutcome {
 /// The space: every engine, format and layout with tensor parallelism, attention groups and stages
 /// in powers of two, tensor parallelism within a node and dividing all heads, experts split by
 /// tensor or by expert parallelism; batch limits of 1, 2, 3, 4, 6, 8, 12 … sequences that fit
-/// memory; chunks of 2,048, 4,096, 8,192 and 16,384 tokens; workers that do all, as many as there is
-/// room for, or workers of prompts and of decoding, any numbers of either.
+/// memory; chunks of 2,048, 4,096, 8,192 and 16,384 tokens; workers that do all, as many as there
+/// is room for, or workers of prompts and of decoding, any numbers of either.
 std::vector<ServingLayout> serving_layouts(const ServedModel& model, const System& system);
 std::vector<double> batch_sizes(double most);
 inline constexpr double kChunkSizes[] = {2048, 4096, 8192, 16384};

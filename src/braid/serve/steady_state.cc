@@ -52,7 +52,8 @@ ServingTimes steady_state(const StepModel& step, const EngineFigures& figures,
   const double alone_s = prompt_time(step, figures, input, 1, limits);
   const double most_side = std::clamp(std::floor(limits.chunk_tokens / input), 1.0,
                                       std::max(1.0, load.concurrency / dp));
-  const double full_s = most_side > 1 ? prompt_time(step, figures, input, most_side, limits) : alone_s;
+  const double full_s =
+      most_side > 1 ? prompt_time(step, figures, input, most_side, limits) : alone_s;
   const double most = std::min(limits.sequences, load.concurrency);
   ServingTimes times;
   times.prompt_s = alone_s;
@@ -63,18 +64,17 @@ ServingTimes steady_state(const StepModel& step, const EngineFigures& figures,
     // Prompts that arrive while a step runs share the next one; attention groups, which step
     // together, begin theirs together.
     const double rough = sequences / (output * decode_s + sequences * alone_s);
-    const double together = std::clamp(
-        rough * std::max(decode_s, alone_s), std::min(dp, load.concurrency), most_side * dp);
+    const double together = std::clamp(rough * std::max(decode_s, alone_s),
+                                       std::min(dp, load.concurrency), most_side * dp);
     const double side = std::clamp(together / dp, 1.0, most_side);
-    const double share =
-        most_side > 1 ? (side - 1) / (most_side - 1) : 0.0;
+    const double share = most_side > 1 ? (side - 1) / (most_side - 1) : 0.0;
     const double step_s = alone_s + share * (full_s - alone_s);
     const double each_s = step_s / std::min(together, side * dp) / pp;
     times.tpot_s = decode_s + figures.stall * std::max(sequences - 1, 0.0) * each_s / output;
     times.requests_per_s = sequences / (output * times.tpot_s);
     const double busy = std::min(times.requests_per_s * each_s, 0.98);
-    const double queue_s =
-        std::min(busy / (2 * (1 - busy)) * step_s, std::max(load.concurrency - 1, 0.0) * each_s / 2);
+    const double queue_s = std::min(busy / (2 * (1 - busy)) * step_s,
+                                    std::max(load.concurrency - 1, 0.0) * each_s / 2);
     times.waiting_s = (load.concurrency > 1 ? decode_s / 2 : 0) + queue_s;
     times.ttft_s = figures.request_s + step_s + times.waiting_s;
     times.sequences = sequences;
@@ -89,8 +89,7 @@ ServingTimes steady_state(const StepModel& step, const EngineFigures& figures,
     times.waiting_s += more_s;
     times.ttft_s += more_s;
   }
-  const double burst_s =
-      figures.request_s + (load.concurrency + 1) / 2 * full_s / (most_side * dp);
+  const double burst_s = figures.request_s + (load.concurrency + 1) / 2 * full_s / (most_side * dp);
   times.ttft_s += load.burst_share * std::max(burst_s - times.ttft_s, 0.0);
   return times;
 }

@@ -53,9 +53,9 @@ double StepKernels::exchange_time(double tokens, const ServedLayer& layer) const
 
 double StepKernels::attend(const ServedLayer& layer, const StepShape& shape) const {
   const auto tp = static_cast<double>(worker.layout.tp);
-  AttentionShape core = attention_shape(std::ceil(layer.heads / tp),
-                                        std::max(1.0, std::ceil(layer.kv_heads / tp)),
-                                        layer.head_dim, 1, 1);
+  AttentionShape core =
+      attention_shape(std::ceil(layer.heads / tp), std::max(1.0, std::ceil(layer.kv_heads / tp)),
+                      layer.head_dim, 1, 1);
   core.window = layer.window;
   double time_s = 0;
   if (shape.sequences > 0) {
@@ -82,8 +82,8 @@ double StepKernels::attend_latent(const ServedLayer& layer, const StepShape& sha
   const bool chosen = layer.indexed_tokens > 0;
   double time_s = 0;
   if (shape.sequences > 0) {
-    const double read = std::max(
-        1.0, chosen ? std::min(shape.context, layer.indexed_tokens) : shape.context);
+    const double read =
+        std::max(1.0, chosen ? std::min(shape.context, layer.indexed_tokens) : shape.context);
     time_s += latent_decode.time(mla_decode_shape(heads, shape.sequences, read));
     if (chosen) {
       time_s += shape.sequences * shape.context * layer.index_dim /
@@ -115,22 +115,21 @@ double StepKernels::keep_state(const ServedLayer& layer, const StepShape& shape)
   constexpr double kStateBytes = 4;
   const double heads = layer.state_heads / static_cast<double>(worker.layout.tp);
   const double state = heads * layer.key_dim * layer.value_dim;
-  double time_s = 2 * kStateBytes * shape.sequences * state /
-                  (kPointwiseShare * memory_bytes_per_s);
+  double time_s =
+      2 * kStateBytes * shape.sequences * state / (kPointwiseShare * memory_bytes_per_s);
   const double rows = shape.prompts * shape.prompt_tokens;
   if (rows > 0) {
     const double flops =
-        rows * heads * (6 * layer.key_dim * layer.value_dim +
-                        4 * kChunk * (layer.key_dim + layer.value_dim));
-    time_s += flops / (kStatePeakShare * peak) +
-              rows * heads * (layer.key_dim + layer.value_dim) * 12 /
-                  (kPointwiseShare * memory_bytes_per_s);
+        rows * heads *
+        (6 * layer.key_dim * layer.value_dim + 4 * kChunk * (layer.key_dim + layer.value_dim));
+    time_s += flops / (kStatePeakShare * peak) + rows * heads * (layer.key_dim + layer.value_dim) *
+                                                     12 / (kPointwiseShare * memory_bytes_per_s);
   }
   return time_s;
 }
 
 void StepKernels::project(const ServedLayer& layer, const StepShape& shape, double tokens,
-                                 StepParts& of) const {
+                          StepParts& of) const {
   const auto tp = static_cast<double>(worker.layout.tp);
   const double hidden = worker.model->hidden;
   const double heads = std::ceil(layer.heads / tp);
@@ -160,14 +159,14 @@ void StepKernels::project(const ServedLayer& layer, const StepShape& shape, doub
     // Of every head: queries into the latent's space, and what was read out of it.
     const double bytes = heads * layer.kv_rank * (own + layer.v_dim) * 2;
     const double flops = shape.sequences * bytes;
-    of.projections += 2 * plain_gemm.figures->floor +
-                      std::max(bytes / (kPointwiseShare * memory_bytes_per_s),
-                               flops / (kStatePeakShare * peak));
+    of.projections +=
+        2 * plain_gemm.figures->floor +
+        std::max(bytes / (kPointwiseShare * memory_bytes_per_s), flops / (kStatePeakShare * peak));
   }
 }
 
 void StepKernels::mix(const ServedLayer& layer, const StepShape& shape, double tokens,
-                             StepParts& of) const {
+                      StepParts& of) const {
   if (layer.mixing == TokenMixing::none) return;
   project(layer, shape, tokens, of);
   const bool state =
@@ -180,8 +179,8 @@ void StepKernels::mix(const ServedLayer& layer, const StepShape& shape, double t
   const double width =
       (layer.heads * std::max(layer.head_dim, layer.qk_dim) + layer.state_heads * layer.value_dim) /
       static_cast<double>(worker.layout.tp);
-  of.pointwise += 2 * tokens * (4 * worker.model->hidden + 3 * width) /
-                  (kPointwiseShare * memory_bytes_per_s);
+  of.pointwise +=
+      2 * tokens * (4 * worker.model->hidden + 3 * width) / (kPointwiseShare * memory_bytes_per_s);
 }
 
 void StepKernels::feed(const ServedLayer& layer, double tokens, StepParts& of) const {
@@ -191,10 +190,10 @@ void StepKernels::feed(const ServedLayer& layer, double tokens, StepParts& of) c
   const double inner = layer.inner + layer.shared_inner;
   if (inner > 0) {
     const double own = std::ceil(inner / tp);
-    of.projections += dense_gemm.time({tokens, products * own, hidden}) +
-                      dense_gemm.time({tokens, hidden, own});
-    of.pointwise += 2 * tokens * (4 * hidden + (products + 1) * own) /
-                    (kPointwiseShare * memory_bytes_per_s);
+    of.projections +=
+        dense_gemm.time({tokens, products * own, hidden}) + dense_gemm.time({tokens, hidden, own});
+    of.pointwise +=
+        2 * tokens * (4 * hidden + (products + 1) * own) / (kPointwiseShare * memory_bytes_per_s);
   }
   if (layer.experts == 0) {
     if (inner > 0) of.collectives += group_time(Collective::all_reduce, tp, 2 * tokens * hidden);

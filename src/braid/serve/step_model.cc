@@ -35,8 +35,7 @@ double StepModel::time(const StepParts& parts, const StepShape& shape,
     return parts.kernels() * figures.kernel_slow + layers * figures.layer_s + figures.step_s +
            shape.sequences * static_cast<double>(worker().layout.dp) * figures.sequence_s;
   }
-  return parts.kernels() * figures.prefill_slow + layers * figures.layer_s +
-         figures.prefill_step_s;
+  return parts.kernels() * figures.prefill_slow + layers * figures.layer_s + figures.prefill_step_s;
 }
 
 }  // namespace braid

@@ -14,9 +14,9 @@ namespace braid {
 
 /// What one step of an engine computes on one attention rank.
 struct StepShape {
-  double sequences = 0;  ///< That decode, a token each.
-  double context = 0;    ///< Mean tokens of these in the cache.
-  double prompts = 0;    ///< With new tokens.
+  double sequences = 0;      ///< That decode, a token each.
+  double context = 0;        ///< Mean tokens of these in the cache.
+  double prompts = 0;        ///< With new tokens.
   double prompt_tokens = 0;  ///< New tokens of each of them.
   double past = 0;           ///< Tokens of each that earlier steps computed.
 };

@@ -13,8 +13,8 @@ void add_caches(const ServedLayer& layer, const Worker& worker, double count,
   const auto tp = static_cast<double>(worker.layout.tp);
   const double element = worker.format.cache == "fp8" ? 1 : 2;
   if (layer.mixing == TokenMixing::attention) {
-    const double bytes = count * 2 * std::max(1.0, std::ceil(layer.kv_heads / tp)) *
-                         layer.head_dim * element;
+    const double bytes =
+        count * 2 * std::max(1.0, std::ceil(layer.kv_heads / tp)) * layer.head_dim * element;
     if (layer.window > 0) {
       memory.window_bytes += bytes;
       memory.window = std::max(memory.window, layer.window);
@@ -55,9 +55,9 @@ WorkerMemory worker_memory(const Worker& worker, double chunk_tokens) {
                      weight_bytes(worker.format.experts) +
                  2 * weights.other);
     add_caches(layer, worker, count, memory);
-    widest = std::max(widest, (2 * layer.inner + layer.heads * layer.head_dim) / tp +
-                                  layer.top_k * layer.expert_inner /
-                                      static_cast<double>(layout.moe_tp));
+    widest =
+        std::max(widest, (2 * layer.inner + layer.heads * layer.head_dim) / tp +
+                             layer.top_k * layer.expert_inner / static_cast<double>(layout.moe_tp));
   }
   const double tables = (model.tied_embeddings ? 1 : 2) * model.vocab * model.hidden / tp * 2;
   memory.weights_bytes += tables / std::min(pp, 2.0);

@@ -23,8 +23,8 @@ struct WorkerMemory {
 /// experts to moe_tp · moe_ep ranks.
 WorkerMemory worker_memory(const Worker& worker, double chunk_tokens);
 
-/// Tokens that a request keeps in the cache, in the mean over its life or, where the engine reserves
-/// all of them at once, in all.
+/// Tokens that a request keeps in the cache, in the mean over its life or, where the engine
+/// reserves all of them at once, in all.
 double kept_tokens(const Engine& engine, double input_tokens, double output_tokens);
 
 /// Sequences of `tokens` that a worker holds at once, all attention groups together; 0: none.

@@ -1,0 +1,119 @@
+#include "braid/serve/served_rows.h"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "braid/base/error.h"
+#include "braid/serve/engine_fit.h"
+
+namespace braid {
+namespace {
+
+constexpr const char* kHead =
+    "id,silicon_data_source,backend,model_path,system,precision,mode,isl,osl,batch_size,tp_size,"
+    "attention_dp_size,moe_tp_size,moe_ep_size,silicon_ttft_ms,silicon_tpot_ms\n";
+
+std::vector<ServedRow> parsed(const std::string& rows) {
+  return parse_served_rows(kHead + rows, "runs.csv");
+}
+
+TEST(ServedRows, AreRead) {
+  const std::vector<ServedRow> rows = parsed(
+      "a,x; silicon_concurrency=32; y,vllm,meta-llama/Llama-3.1-8B,h100_sxm,fp8,agg,1024,128,32,2,,"
+      "1,1,100,10\n");
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0].concurrency, 32);
+  EXPECT_EQ(rows[0].worker.layout, (ServingLayout{2, 1, 1, 2, 1}));
+  EXPECT_DOUBLE_EQ(rows[0].ttft_s, 0.1);
+  EXPECT_DOUBLE_EQ(rows[0].tpot_s, 0.01);
+}
+
+TEST(ServedRows, LayoutsThatCountADegreeTwiceAreRight) {
+  const std::vector<ServedRow> rows = parsed(
+      "a,,sglang,deepseek-ai/DeepSeek-R1,b200_sxm,fp8,agg,1024,128,4,64,1,8,8,100,10\n"
+      "a,,sglang,deepseek-ai/DeepSeek-R1,b200_sxm,fp8,agg,1024,128,4,1,64,8,8,100,10\n");
+  EXPECT_EQ(rows[0].worker.layout, (ServingLayout{8, 1, 1, 1, 8}));
+  EXPECT_EQ(rows[1].worker.layout, (ServingLayout{1, 1, 8, 1, 8}));
+}
+
+TEST(ServedRows, BadFieldsAreNamed) {
+  EXPECT_THROW(parsed("a,,vllm,m,h100_sxm,fp8,agg,-5,128,32,2,,1,1,100,10\n"), Error);
+  EXPECT_THROW(parsed("a,,vllm,m,h100_sxm,fp8,agg,5,128,32,1.5,,1,1,100,10\n"), Error);
+  EXPECT_THROW(parse_served_rows("backend,silicon_tpot_ms\n", "runs.csv"), Error);
+  EXPECT_TRUE(is_served_rows(kHead));
+  EXPECT_FALSE(is_served_rows("hardware,tp\n"));
+}
+
+TEST(ServedRuns, WhatIsUnknownIsSaid) {
+  const ServedRuns runs(
+      parsed("a,,vllm,someone/else-7b,h100_sxm,fp8,agg,1024,128,32,2,,1,1,100,10\n"
+             "a,,other,meta-llama/Llama-3.1-8B,h100_sxm,fp8,agg,1024,128,32,2,,1,1,100,10\n"
+             "a,,vllm,meta-llama/Llama-3.1-8B,h100_sxm,fp8,agg,1024,128,32,2,,1,1,100,10\n"));
+  EXPECT_NE(runs.predict(0).reason.find("model"), std::string::npos);
+  EXPECT_NE(runs.predict(1).reason.find("engine"), std::string::npos);
+  EXPECT_EQ(runs.predict(2).reason, "");
+}
+
+TEST(EngineFit, FindsFiguresThatMadeTheRows) {
+  std::string text;
+  for (const int batch : {1, 4, 16, 64, 128}) {
+    for (const int input : {256, 1024, 4096}) {
+      text += "a,,vllm,meta-llama/Llama-3.1-8B,h100_sxm,fp8,agg," + std::to_string(input) +
+              ",256," + std::to_string(batch) + ",1,,1,1,1,1\n";
+    }
+  }
+  std::vector<ServedRow> rows = parsed(text);
+  const ServedRuns made(rows);
+  EngineFigures truth = load_engine("vllm").figures;
+  truth.step_s = 3e-3;
+  truth.request_s = 0.1;
+  std::vector<std::size_t> every;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const ServingTimes times = made.predict(i, &truth).times;
+    rows[i].ttft_s = times.ttft_s;
+    rows[i].tpot_s = times.tpot_s;
+    every.push_back(i);
+  }
+  const ServedRuns runs(rows);
+  EngineFigures start;
+  for (const EngineFigureField& field : engine_figure_fields()) start.*field.field = field.start;
+  const auto errors_of = [&](const EngineFigures& figures) {
+    std::vector<ServedPrediction> predictions;
+    for (const std::size_t i : every) predictions.push_back(runs.predict(i, &figures));
+    return served_errors(rows, predictions, every);
+  };
+  const ServedErrors before = errors_of(start), after = errors_of(fitted_figures(runs, every));
+  EXPECT_LT(after.tpot_mean, before.tpot_mean / 2);
+  EXPECT_LT(after.ttft_mean, before.ttft_mean / 2);
+}
+
+TEST(EngineFiles, HaveASourceForEveryEntry) {
+  ASSERT_EQ(engine_catalogue().size(), 3U);
+  for (const Engine& engine : engine_catalogue()) {
+    EXPECT_GE(engine.entries.size(), 20U);
+    for (const EngineEntry& entry : engine.entries) EXPECT_FALSE(entry.source.empty()) << entry.key;
+    const std::string text = engine_file_text(engine.name);
+    const std::string with =
+        text.substr(0, text.find("figures:\n")) + figures_text(engine.figures, "somebody");
+    const Document document = Document::parse(with, Document::Syntax::yaml, "engine.yaml");
+    EXPECT_NEAR(read_engine(document.root()).figures.step_s / engine.figures.step_s, 1, 1e-3);
+  }
+}
+
+TEST(EngineFiles, MistakesAreNamed) {
+  const std::string good = engine_file_text("vllm");
+  const auto refused = [&](const std::string& from, const std::string& to) {
+    std::string text = good;
+    text.replace(text.find(from), from.size(), to);
+    const Document document = Document::parse(text, Document::Syntax::yaml, "engine.yaml");
+    EXPECT_THROW(read_engine(document.root()), Error) << to;
+  };
+  refused("memory_share: {is: 0.9", "memory_share: {is: 1.9");
+  refused("joins_prompts: {is: true", "joins_prompts: {is: 3");
+  refused("  block_tokens:", "  blocks_tokens:");
+  refused("title:", "titel:");
+}
+
+}  // namespace
+}  // namespace braid

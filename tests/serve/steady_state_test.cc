@@ -1,0 +1,77 @@
+#include "braid/serve/steady_state.h"
+
+#include <gtest/gtest.h>
+
+#include "braid/base/error.h"
+#include "braid/serve/event_simulation.h"
+#include "braid/serve/worker_memory.h"
+
+#include "serve/serving_fixture.h"
+
+namespace braid {
+namespace {
+
+using test::ServingFixture;
+
+TEST(SteadyState, IsNearTheEventSimulation) {
+  ServingFixture with("llama-3-8b", "dgx-h100:8", "vllm");
+  with.engine.figures.stall = 1;  // Of an engine that runs prompts by themselves, as simulated.
+  const StepModel step(with.worker("bf16", {}));
+  for (const double concurrency : {4.0, 16.0, 48.0}) {
+    const ServingLoad load{1024, 200, concurrency, 0, 0};
+    const BatchLimits limits{1024, 64};  // One prompt a step.
+    const ServingTimes mean = steady_state(step, with.engine.figures, load, limits);
+    const SimulatedService service{[&](double sequences) {
+                                     return step.time({sequences, 1124, 0, 0, 0});
+                                   },
+                                   prompt_time(step, with.engine.figures, 1024, 1, limits), 64, 200,
+                                   0.5};
+    const SimulatedTimes exact =
+        simulate_closed(service, static_cast<int>(concurrency), static_cast<int>(concurrency) * 20);
+    EXPECT_NEAR(mean.tpot_s / exact.tpot_s, 1, 0.1) << concurrency;
+    EXPECT_NEAR(mean.requests_per_s / exact.requests_per_s, 1, 0.1) << concurrency;
+  }
+}
+
+TEST(SteadyState, FollowsLittlesLaw) {
+  const ServingFixture with("llama-3-70b", "dgx-h100:8", "sglang");
+  const StepModel step(with.worker("fp8", {4, 1, 1, 4, 1}));
+  for (const double limit : {8.0, 512.0}) {
+    const ServingLoad load{2048, 256, 64, 0, 0};
+    const ServingTimes times = steady_state(step, with.engine.figures, load, {8192, limit});
+    EXPECT_NEAR(times.requests_per_s * (times.ttft_s + 256 * times.tpot_s), 64, 0.7) << limit;
+  }
+}
+
+TEST(StepModel, FasterMemoryNeverHurts) {
+  const ServingFixture slow("deepseek-v3", "dgx-h200:8", "sglang");
+  ServingFixture fast("deepseek-v3", "dgx-h200:8", "sglang");
+  fast.system.groups.front().chip.memory.bytes_per_s *= 1.5;
+  const ServingLayout layout{8, 1, 1, 8, 1};
+  const StepModel a(slow.worker("fp8", layout)), b(fast.worker("fp8", layout));
+  for (const double sequences : {1.0, 16.0, 256.0}) {
+    EXPECT_LE(b.time({sequences, 4096, 0, 0, 0}), a.time({sequences, 4096, 0, 0, 0}));
+  }
+  EXPECT_LE(b.time({0, 0, 1, 4096, 0}), a.time({0, 0, 1, 4096, 0}));
+}
+
+TEST(StepModel, RefusesWhatTheChipLacks) {
+  const ServingFixture with("llama-3-70b", "dgx-h100:8", "vllm");
+  EXPECT_THROW(StepModel(with.worker("fp4", {})), Error);
+  EXPECT_THROW(StepModel(with.worker("fp8", {128, 1, 1, 128, 1})), Error);
+  EXPECT_THROW(StepModel(with.worker("fp8", {8, 1, 1, 4, 1})), Error);
+}
+
+TEST(WorkerMemory, CountsWeightsAndCaches) {
+  const ServingFixture with("llama-3-70b", "dgx-h100:8", "vllm");
+  const WorkerMemory memory = worker_memory(with.worker("bf16", {8, 1, 1, 8, 1}), 8192);
+  EXPECT_NEAR(memory.weights_bytes, 2 * 70.6e9 / 8, 0.02 * 70.6e9 / 4);
+  // 80 layers, one head of 128 on each device, keys and values of two bytes.
+  EXPECT_DOUBLE_EQ(memory.token_bytes, 80 * 2 * 128 * 2);
+  const WorkerMemory whole = worker_memory(with.worker("bf16", {}), 8192);
+  EXPECT_LT(whole.room_bytes, 0);
+  EXPECT_EQ(held_sequences(with.worker("bf16", {}), whole, 1000), 0);
+}
+
+}  // namespace
+}  // namespace braid
