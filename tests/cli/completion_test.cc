@@ -42,10 +42,11 @@ Words completions(const Words& words) {
 }
 
 TEST(Completion, OffersCommands) {
-  EXPECT_THAT(completions({""}),
-              UnorderedElementsAre("plan", "evaluate", "compare", "profile", "simulate", "verify",
-                                   "export", "report", "validate", "calibrate", "map", "explore",
-                                   "tune", "place", "measure", "run", "list", "show", "--help"));
+  EXPECT_THAT(
+      completions({""}),
+      UnorderedElementsAre("plan", "evaluate", "compare", "profile", "simulate", "verify", "export",
+                           "report", "validate", "calibrate", "map", "explore", "tune", "place",
+                           "measure", "run", "serve-plan", "list", "show", "--help"));
   EXPECT_THAT(completions({"pl"}), UnorderedElementsAre("plan", "place"));
 }
 
