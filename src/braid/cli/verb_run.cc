@@ -122,17 +122,21 @@ class ProgressLines {
         const double took_s = std::chrono::duration<double>(now - *last_).count();
         const auto units = static_cast<double>(plan.global_batch) *
                            static_cast<double>(std::max<std::int64_t>(1, plan.seq_len));
-        speed =
-            fmt::format("  {:.4g} {}/s", units / took_s, plan.seq_len > 0 ? "tokens" : "samples");
+        speed = fmt::format("  {} {}/s", rate_text(units / took_s),
+                            plan.seq_len > 0 ? "tokens" : "samples");
       }
-      fmt::print("iteration {:>4}  loss {:.6g}{}  predicted {:.4g}\n", iteration + 1, loss, speed,
-                 run_.predicted.tokens_per_s);
+      fmt::print("iteration {:>4}  loss {:.6g}{}  predicted {}\n", iteration + 1, loss, speed,
+                 rate_text(run_.predicted.tokens_per_s));
       std::fflush(stdout);
     }
     last_ = now;
   }
 
  private:
+  static std::string rate_text(double rate) {
+    return rate < 100 ? fmt::format("{:.3g}", rate) : fmt::format("{:.0f}", rate);
+  }
+
   const PlannedRun& run_;
   bool silent_;
   std::optional<std::chrono::steady_clock::time_point> last_;
