@@ -9,6 +9,7 @@
 
 #include "braid/base/error.h"
 #include "braid/base/file.h"
+#include "braid/base/folder.h"
 #include "braid/base/json.h"
 #include "braid/cli/verbs.h"
 #include "braid/report/table.h"
@@ -143,6 +144,7 @@ int validate_serving(const std::string& text, const std::string& file, bool json
 int calibrate_serving(const std::string& text, const std::string& file, const std::string& out,
                       bool cross_validate) {
   const ServedRuns runs = runs_of(text, file);
+  if (!out.empty()) make_folder(out, "name another folder with --out");
   std::map<int, std::vector<std::size_t>> engines;
   for (std::size_t i = 0; i < runs.rows().size(); ++i) {
     if (runs.engine_of(i) >= 0) engines[runs.engine_of(i)].push_back(i);
@@ -157,7 +159,7 @@ int calibrate_serving(const std::string& text, const std::string& file, const st
     if (out.empty()) {
       fmt::print("{}\n", written);
     } else {
-      write_file(out + "/" + name + ".yaml", written);
+      write_file(fmt::format("{}/{}.yaml", out, name), written);
     }
     if (cross_validate) print_left_out(runs, engine, rows, table);
   }

@@ -1,12 +1,10 @@
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <memory>
 #include <numeric>
 #include <optional>
 #include <span>
 #include <string>
-#include <system_error>
 #include <variant>
 #include <vector>
 
@@ -15,6 +13,7 @@
 
 #include "braid/base/error.h"
 #include "braid/base/file.h"
+#include "braid/base/folder.h"
 #include "braid/base/json.h"
 #include "braid/base/parallel.h"
 #include "braid/base/quantity.h"
@@ -54,15 +53,6 @@ struct Findings {
   std::vector<RatioFinding> ratios;
   double wall_s = 0;
 };
-
-void make_folder(const std::string& path) {
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  if (error || !std::filesystem::is_directory(path)) {
-    throw Error({path, 0, ""}, "cannot make this folder" + (error ? ": " + error.message() : ""),
-                "give --out a folder that can be written");
-  }
-}
 
 void write_findings(const std::string& folder, const Space& space, const Findings& findings) {
   const std::vector<PointResult>& results = findings.sweep.results;
@@ -212,12 +202,12 @@ int run(const ExploreOptions& options) {
   if (options.hysteresis > 0) check_hysteresis(space);
   std::optional<PointStore> store;
   if (!options.out.empty()) {
-    make_folder(options.out);
+    make_folder(options.out, "give --out a folder that can be written");
     store.emplace(options.out + "/points.sqlite", columns_of(space),
                   fmt::format("braid {}\n{}", BRAID_VERSION, canonical_text(space)),
                   point_count(space));
   }
-  if (options.plans) make_folder(plans);
+  if (options.plans) make_folder(plans, "give --out a folder that can be written");
   const bool shows_progress = options.progress || (isatty(STDERR_FILENO) != 0 && !options.json);
   const std::size_t count = point_count(space);
   const auto start = std::chrono::steady_clock::now();

@@ -1,14 +1,13 @@
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
-#include <system_error>
 
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
 #include "braid/base/file.h"
+#include "braid/base/folder.h"
 #include "braid/cli/checked_plan.h"
 #include "braid/cli/count_option.h"
 #include "braid/cli/outcome_json.h"
@@ -39,12 +38,7 @@ struct PlanOptions {
 
 /// Writes all plans as DIR/plan-1.json …, best first.
 void save_plans(const std::string& folder, const Outcome& outcome) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) {
-    throw Error(Where{folder, 0, ""}, "cannot be made: " + error.message(),
-                "name another folder with --save-all");
-  }
+  make_folder(folder, "name another folder with --save-all");
   for (std::size_t i = 0; i < outcome.candidates.size(); ++i) {
     write_file(fmt::format("{}/plan-{}.json", folder, i + 1),
                to_text(to_json(outcome.candidates[i].plan)));

@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
@@ -13,6 +12,7 @@
 #include "braid/base/csv.h"
 #include "braid/base/error.h"
 #include "braid/base/file.h"
+#include "braid/base/folder.h"
 #include "braid/base/quantity.h"
 #include "braid/base/text.h"
 #include "braid/cli/checked_plan.h"
@@ -136,12 +136,7 @@ Tuning tuning_of(std::vector<TunedPlan> plans, std::int64_t next) {
 /// Writes the plans to measure, their launch scripts where their trainer has one, and the table to
 /// fill in.
 void write_next(const std::string& folder, const Tuning& tuning) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) {
-    throw Error(Where{folder, 0, ""}, "cannot be made: " + error.message(),
-                "name another folder with --out");
-  }
+  make_folder(folder, "name another folder with --out");
   std::string table = "plan,iteration_time_s\n";
   for (const std::size_t i : tuning.next) {
     const TunedPlan& each = tuning.plans[i];
