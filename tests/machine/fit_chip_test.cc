@@ -43,10 +43,11 @@ Chip made_up_chip() {
 
 /// As if each operator took what the model says for a chip.
 std::vector<MeasuredOperator> timed_on(const Chip& chip) {
+  const Execution alone;
   std::vector<MeasuredOperator> measured;
   for (SampleOperator& each : sample_operators(4 * kCache_bytes)) {
     const Precision precision = parse_precision("fp32");
-    const OperatorEstimate estimate(each.graph, {}, precision, chip,
+    const OperatorEstimate estimate(each.graph, alone, precision, chip,
                                     matmul_peak_in(chip, precision));
     const OperatorWork work = layer_work(each.graph, 0).front();
     const double time_s = estimate.times(each.graph.operators.front(), work).forward_s;
