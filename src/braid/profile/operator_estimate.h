@@ -19,6 +19,7 @@ class OperatorEstimate {
   /// `peak` is matmul_peak_in() the precision. All must outlive this.
   OperatorEstimate(const Graph& graph, const Execution& how, const Precision& precision,
                    const Chip& chip, double peak);
+  OperatorEstimate(const Graph&, Execution&&, const Precision&, const Chip&, double) = delete;
 
   /// Of one device's share under op.split. `op` need not be in the graph, only its tensors;
   /// `work` is that of the same operator whatever its split. Cost: constant.

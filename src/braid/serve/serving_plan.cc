@@ -65,11 +65,8 @@ class ServingSearch {
   std::string why_none_;
 };
 
-/// Steps that one steady state takes at most.
-constexpr std::int64_t kSteadySteps = 30;
-
 ServingTimes ServingSearch::times(const ServingOption& option, double batch, double chunk) {
-  outcome_.evaluated += kSteadySteps;
+  outcome_.evaluated += kMostSteadySteps;
   // Just as many requests under way as keep `batch` sequences decoding.
   ServingLoad load{job_.input_tokens, job_.output_tokens, batch, 0, job_.cached_share};
   return steady_state(*option.step, option.engine->figures, load, {chunk, batch});

@@ -4,11 +4,6 @@
 #include <cmath>
 
 namespace braid {
-namespace {
-
-constexpr int kSteps = 30;
-
-}  // namespace
 
 double prompt_time(const StepModel& step, const EngineFigures& figures, double input_tokens,
                    double prompts, const BatchLimits& limits) {
@@ -58,7 +53,7 @@ ServingTimes steady_state(const StepModel& step, const EngineFigures& figures,
   ServingTimes times;
   times.prompt_s = alone_s;
   double sequences = most;
-  for (int i = 0; i < kSteps; ++i) {
+  for (int i = 0; i < kMostSteadySteps; ++i) {
     const StepShape shape{std::max(sequences / dp / pp, 1.0), context, 0, 0, 0};
     const double decode_s = step.time(step.parts(shape), shape, figures);
     // Prompts that arrive while a step runs share the next one; attention groups, which step

@@ -30,6 +30,9 @@ struct BatchLimits {
   double sequences = 256;
 };
 
+/// Steps that steady_state() looks at, at most.
+inline constexpr int kMostSteadySteps = 30;
+
 /// What the steps of one prompt take, `prompts` of them side by side on each attention rank.
 /// Prompts longer than a chunk take several steps; shorter ones share one.
 double prompt_time(const StepModel& step, const EngineFigures& figures, double input_tokens,
@@ -37,14 +40,14 @@ double prompt_time(const StepModel& step, const EngineFigures& figures, double i
 
 /// The mean-field steady state of one worker that does both, prompts and decoding:
 ///
-///     tpot = decode(B) + stall · B · prompt / output
+///     tpot = decode(B) + stall · (B - 1) · prompt / output
 ///     rate = B / (output · tpot)
 ///     ttft = request + prompt + wait,    wait = decode(B) / 2 + queue
 ///     concurrency = B + rate · ttft      unless B is at its limit: then what is over waits
 ///
 /// `prompt` is a prompt's share of the steps it is in, `queue` that of M/D/1 with the prompts' load
 /// but never more than all prompts under way, and `burst_share` of the requests wait for half of a
-/// burst. Cost: some 20 steps.
+/// burst. Cost: kMostSteadySteps at most.
 ServingTimes steady_state(const StepModel& step, const EngineFigures& figures,
                           const ServingLoad& load, const BatchLimits& limits);
 

@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "braid/trust/job_traits.h"
@@ -21,6 +22,14 @@ struct RunError {
 };
 
 using Evidence = std::vector<RunError>;
+
+/// What runs of one job on the same devices by the same trainer share, to compare and sort by;
+/// refers to `run`.
+inline auto job_key(const RunError& run) {
+  const JobTraits& of = run.traits;
+  return std::tie(run.source, run.model, of.chip, of.trainer, of.format, of.devices, of.parameters,
+                  of.tokens);
+}
 
 /// The evidence that comes with the program: data/evidence/training.csv, written by
 /// `braid calibrate RUNS --evidence FILE`.

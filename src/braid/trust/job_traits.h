@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <string>
 
 #include "braid/plan/outcome.h"
@@ -22,6 +23,11 @@ struct JobTraits {
   double mfu = 0.3;  ///< As predicted: what waits for hosts and networks is known less well.
   friend bool operator==(const JobTraits&, const JobTraits&) = default;
 };
+
+/// In what plans of one job may differ.
+inline constexpr std::array<double JobTraits::*, 6> kSplitTraits = {
+    &JobTraits::tp, &JobTraits::pp, &JobTraits::cp,
+    &JobTraits::ep, &JobTraits::dp, &JobTraits::micro_batch_tokens};
 
 /// Linear in the options of the plan's layers.
 JobTraits traits_of(const Plan& plan, const Metrics& metrics);

@@ -5,26 +5,16 @@
 #include <cmath>
 #include <cstddef>
 #include <map>
-#include <tuple>
 
 #include "braid/trust/weighted_quantile.h"
 
 namespace braid {
 namespace {
 
-/// What two runs of one job share.
-auto job_of(const RunError& run) {
-  const JobTraits& traits = run.traits;
-  return std::tie(run.source, run.model, traits.chip, traits.trainer, traits.format, traits.devices,
-                  traits.parameters, traits.tokens);
-}
-
 unsigned changed(const JobTraits& a, const JobTraits& b) {
   unsigned bits = 0;
-  for (double JobTraits::*const degree :
-       {&JobTraits::tp, &JobTraits::pp, &JobTraits::cp, &JobTraits::ep, &JobTraits::dp,
-        &JobTraits::micro_batch_tokens}) {
-    bits = 2 * bits + (a.*degree != b.*degree ? 1U : 0U);
+  for (double JobTraits::*const of : kSplitTraits) {
+    bits = 2 * bits + (a.*of != b.*of ? 1U : 0U);
   }
   return bits;
 }
@@ -36,10 +26,10 @@ std::vector<RatioError> ratio_errors(const Evidence& runs) {
   sorted.reserve(runs.size());
   for (const RunError& run : runs) sorted.push_back(&run);
   std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const RunError* a, const RunError* b) { return job_of(*a) < job_of(*b); });
+                   [](const RunError* a, const RunError* b) { return job_key(*a) < job_key(*b); });
   std::vector<RatioError> pairs;
   for (std::size_t begin = 0, end = 0; begin < sorted.size(); begin = end) {
-    while (end < sorted.size() && job_of(*sorted[end]) == job_of(*sorted[begin])) ++end;
+    while (end < sorted.size() && job_key(*sorted[end]) == job_key(*sorted[begin])) ++end;
     for (std::size_t i = begin; i < end; ++i) {
       for (std::size_t j = begin; j < i; ++j) {
         const unsigned bits = changed(sorted[i]->traits, sorted[j]->traits);

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <cstddef>
 #include <map>
-#include <string>
-#include <tuple>
 #include <utility>
 
 #include "braid/base/least_squares.h"
@@ -13,14 +11,9 @@
 namespace braid {
 namespace {
 
-using JobKey = std::tuple<std::string, std::string, std::string, std::string, std::string, double,
-                          double, double>;
-
-JobKey job_of(const RunError& run) {
-  const JobTraits& of = run.traits;
-  return {run.source, run.model,  of.chip,       of.trainer,
-          of.format,  of.devices, of.parameters, of.tokens};
-}
+/// The runs of each job.
+using Jobs =
+    std::map<decltype(job_key(std::declval<const RunError&>())), std::vector<const RunError*>>;
 
 /// Differences of errors at one distance.
 struct Differences {
@@ -29,7 +22,7 @@ struct Differences {
 };
 
 /// By whole doublings.
-std::map<int, Differences> variogram(const std::map<JobKey, std::vector<const RunError*>>& jobs) {
+std::map<int, Differences> variogram(const Jobs& jobs) {
   std::map<int, Differences> by_distance;
   for (const auto& [key, runs] : jobs) {
     for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -46,7 +39,7 @@ std::map<int, Differences> variogram(const std::map<JobKey, std::vector<const Ru
 }
 
 /// Mean square of the jobs' mean errors.
-double common_variance(const std::map<JobKey, std::vector<const RunError*>>& jobs) {
+double common_variance(const Jobs& jobs) {
   double squares = 0;
   for (const auto& [key, runs] : jobs) {
     double sum = 0;
@@ -61,16 +54,15 @@ double common_variance(const std::map<JobKey, std::vector<const RunError*>>& job
 
 double plan_distance(const JobTraits& a, const JobTraits& b) {
   double doublings = 0;
-  for (double JobTraits::*each : {&JobTraits::tp, &JobTraits::pp, &JobTraits::dp, &JobTraits::cp,
-                                  &JobTraits::ep, &JobTraits::micro_batch_tokens}) {
+  for (double JobTraits::*const each : kSplitTraits) {
     doublings += std::abs(std::log2(a.*each / b.*each));
   }
   return doublings;
 }
 
 ErrorStructure error_structure(const Evidence& runs) {
-  std::map<JobKey, std::vector<const RunError*>> jobs;
-  for (const RunError& run : runs) jobs[job_of(run)].push_back(&run);
+  Jobs jobs;
+  for (const RunError& run : runs) jobs[job_key(run)].push_back(&run);
   const std::map<int, Differences> measured = variogram(jobs);
   // What lies farther apart than any two runs nobody has seen.
   const double farthest = measured.empty() ? 1 : std::max(1, measured.rbegin()->first);

@@ -115,11 +115,10 @@ int run_worker(int count, char** words) {
     if (count != 3) throw Error("braid-run is started by braid run");
     const RunJob job = read_run_job(words[1]);
     const std::string rank = words[2];
+    set_torch_threads(job.threads);
     if (rank == "whole") {
-      set_torch_threads(job.threads);
       train_whole_model(job);
     } else {
-      set_torch_threads(job.threads);
       train_rank(job, std::atoi(rank.c_str()));
     }
     return 0;
