@@ -16,23 +16,13 @@
 #include "braid/run/torch/torch_training.h"
 
 #include "run/random_job.h"
+#include "run_torch/exact_settings.h"
 #include "run_torch/local_run.h"
 #include "run_torch/tiny_models.h"
 #include "run_torch/trials.h"
 
 namespace braid::test {
 namespace {
-
-TrainingSettings exact_settings(std::int64_t iterations) {
-  set_torch_threads(1);
-  TrainingSettings settings;
-  settings.iterations = iterations;
-  settings.learning_rate = 0.1;
-  settings.type = ElementType::f64;
-  return settings;
-}
-
-constexpr double kExact = 1e-12;
 
 TEST(RunParity, RandomPlansTrainAsOneProcessDoes) {
   std::mt19937_64 random(1);

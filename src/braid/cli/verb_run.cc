@@ -24,11 +24,14 @@
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
 #include "braid/report/table.h"
+#include "braid/run/checkpoint.h"
 #include "braid/run/dry_run.h"
 #include "braid/run/parity.h"
 #include "braid/run/process_watch.h"
 #include "braid/run/run_job.h"
 #include "braid/run/run_measurement.h"
+#include "braid/run/safetensors.h"
+#include "braid/run/whole_weights.h"
 #include "braid/schedule/timeline.h"
 
 namespace braid {
@@ -78,6 +81,7 @@ std::string worker_program() {
 struct PlannedRun {
   RunJob job;
   LoadedRun loaded;
+  std::vector<ParameterGroup> groups;
   std::vector<std::vector<Instruction>> ranks;
   DryRun dry;
   Metrics predicted;
@@ -88,21 +92,18 @@ PlannedRun planned_run(const RunJob& job, const Plan& plan) {
   run.job = job;
   run.loaded = load_run(job);
   const StagedModel& staged = run.loaded.staged;
-  const std::vector<ParameterGroup> groups = parameter_groups(staged, run.loaded.ordered.plan);
-  run.ranks = instructions_of(staged, run.loaded.ordered.order, groups);
-  run.dry = dry_run(staged, groups, run.ranks);
+  run.groups = parameter_groups(staged, run.loaded.ordered.plan);
+  run.ranks = instructions_of(staged, run.loaded.ordered.order, run.groups);
+  run.dry = dry_run(staged, run.groups, run.ranks);
   run.predicted = measure(plan);
   return run;
 }
 
 std::string who_is(const PlannedRun& run, std::int32_t rank) {
   const StagedModel& staged = run.loaded.staged;
-  for (const StagePart& part : staged.parts) {
-    if (std::find(part.ranks.begin(), part.ranks.end(), rank) == part.ranks.end()) continue;
-    return fmt::format("rank {} (stage {}, device {})", rank, part.stage + 1,
-                       staged.rank_device[static_cast<std::size_t>(rank)]);
-  }
-  return fmt::format("rank {}", rank);
+  const auto place = static_cast<std::size_t>(rank);
+  return fmt::format("rank {} (stage {}, device {})", rank, staged.places[place].stage + 1,
+                     staged.rank_device[place]);
 }
 
 /// Prints what rank 0 says of an iteration.
@@ -193,16 +194,14 @@ void print_terms(const PlannedRun& run, const RunMeasurement& measured) {
 }
 
 std::vector<NamedTensor> trained_weights(const PlannedRun& run) {
-  std::vector<NamedTensor> weights;
+  std::vector<NamedTensor> pieces;
   for (std::size_t r = 0; r < run.ranks.size(); ++r) {
     for (NamedTensor& each :
          read_safetensors(rank_weights_file(run.job, static_cast<std::int32_t>(r)))) {
-      weights.push_back(std::move(each));
+      pieces.push_back(std::move(each));
     }
   }
-  std::sort(weights.begin(), weights.end(),
-            [](const NamedTensor& a, const NamedTensor& b) { return a.name < b.name; });
-  return weights;
+  return whole_weights(run.loaded.staged.model, run.groups, pieces);
 }
 
 Json result_json(const PlannedRun& run, const RankRecord& first, const RunMeasurement& measured,
@@ -271,11 +270,26 @@ int run_plan(RunOptions& options) {
     throw Error(Where{"", 0, "--lr"}, "is not a number: " + options.rate, "such as 0.01");
   }
   job.timeout_s = static_cast<double>(options.timeout_s);
+  if (options.check && !job.resume.empty()) {
+    throw Error(Where{"", 0, "--check"}, "trains from the start, and --resume goes on",
+                "leave one of them out");
+  }
+  if (job.checkpoint_every > 0 && job.checkpoint.empty()) {
+    throw Error(Where{"", 0, "--checkpoint-every"}, "says nothing without --checkpoint",
+                "give the file");
+  }
   const ValidPlan valid = read_valid_plan(job.plan);
   const RunFolder folder;
   job.folder = folder.path();
   job.plan = std::filesystem::absolute(job.plan).string();
+  for (std::string* file : {&job.checkpoint, &job.resume}) {
+    if (!file->empty()) *file = std::filesystem::absolute(*file).string();
+  }
   const PlannedRun run = planned_run(job, valid.plan);
+  if (!job.resume.empty()) {
+    check_resumable(read_checkpoint(job.resume), options.job.resume, valid.plan.model,
+                    job.settings);
+  }
   worker_program();
   const char* own = std::getenv("RANK");
   if (own == nullptr) own = std::getenv("OMPI_COMM_WORLD_RANK");
@@ -355,6 +369,11 @@ Run add_run(CLI::App& app) {
   verb.add_flag("--check", options->check,
                 "Train by one process too, and compare all losses and weights");
   add_output_file(verb, "--trace", options->trace, "Write the measured timeline, for Perfetto");
+  add_output_file(verb, "--checkpoint", job.checkpoint,
+                  "Keep weights and optimizer state here (safetensors), to go on from");
+  add_count(verb, "--checkpoint-every", job.checkpoint_every, 1, std::int64_t{1} << 40,
+            "Iterations from one to the next (default: after the last alone)");
+  add_text(verb, "--resume", job.resume, "Go on from a checkpoint, by this plan");
   add_output_file(verb, "--weights", options->weights, "Write the weights (safetensors)");
   verb.add_flag("--json", options->json, "Print exactly one JSON object");
   return [options] { return run_plan(*options); };

@@ -22,6 +22,7 @@ class DryRunner {
       held_.emplace_back(part.ranks.size(), 0);
       result_.in_flight.emplace_back(part.ranks.size(), 0);
     }
+    meeting_ranks_ = meeting_ranks(staged, groups);
   }
 
   DryRun run() {
@@ -77,9 +78,13 @@ class DryRunner {
       case InstructionKind::forward:
       case InstructionKind::backward:
       case InstructionKind::input_gradient:
-      case InstructionKind::weight_gradient:
+      case InstructionKind::weight_gradient: {
+        // Those that share a pass's work meet in it.
+        const std::int32_t group = staged_.tp_group_of(rank);
+        if (group >= 0 && !joined(rank, groups_.size() + at(group))) return false;
         count(rank, next);
         break;
+      }
       case InstructionKind::step:
       case InstructionKind::release:
         break;
@@ -92,7 +97,7 @@ class DryRunner {
   bool joined(std::int32_t rank, std::size_t group) {
     Meetings& own = meetings_[{rank, group}];
     own.come = own.left + 1;
-    for (const std::int32_t member : groups_[group].ranks) {
+    for (const std::int32_t member : meeting_ranks_[group]) {
       if (meetings_[{member, group}].come <= own.left) return false;
     }
     ++own.left;
@@ -115,6 +120,7 @@ class DryRunner {
   const StagedModel& staged_;
   std::span<const ParameterGroup> groups_;
   std::span<const std::vector<Instruction>> ranks_;
+  std::vector<std::vector<std::int32_t>> meeting_ranks_;
   std::vector<std::size_t> next_;
   std::map<std::pair<std::int32_t, std::size_t>, Meetings> meetings_;  ///< By rank and group.
   std::map<MessageKey, std::int64_t> messages_;  ///< Samples of what is under way.

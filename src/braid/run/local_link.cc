@@ -39,7 +39,7 @@ std::vector<TensorHandle> LocalExchange::meet(std::size_t group, std::size_t pla
                                               TensorHandle mine) {
   std::unique_lock<std::mutex> lock(mutex_);
   Meeting& meeting = meetings_[group];
-  const std::size_t members = groups_[group].ranks.size();
+  const std::size_t members = groups_[group].size();
   // Those of the meeting before may still be on their way out.
   wait(lock, [&] { return meeting.gone == 0; });
   meeting.brought.resize(members);
@@ -96,12 +96,12 @@ TensorHandle LocalLink::sum_part(std::size_t group, TensorHandle row) {
   const TensorHandle total = sum(group, std::move(row));
   const auto members = std::ssize(exchange_.ranks_of(group));
   const std::int64_t length = exchange_.arithmetic().length(total) / members;
-  return exchange_.arithmetic().slice(total, static_cast<std::int64_t>(place_in(group)) * length,
+  return exchange_.arithmetic().slice(total, 0, static_cast<std::int64_t>(place_in(group)) * length,
                                       length);
 }
 
 TensorHandle LocalLink::gather(std::size_t group, TensorHandle part) {
-  return exchange_.arithmetic().join(exchange_.meet(group, place_in(group), std::move(part)));
+  return exchange_.arithmetic().join(exchange_.meet(group, place_in(group), std::move(part)), 0);
 }
 
 }  // namespace braid

@@ -53,14 +53,14 @@ c10::intrusive_ptr<c10d::Store> store_at(const MeetingPoint& place, std::int32_t
 class GlooLink : public RankLink {
  public:
   GlooLink(const MeetingPoint& place, std::int32_t rank, std::int32_t ranks,
-           std::span<const ParameterGroup> groups, double timeout_s)
+           std::span<const std::vector<std::int32_t>> groups, double timeout_s)
       : ranks_(ranks) {
     const std::chrono::milliseconds timeout(static_cast<std::int64_t>(timeout_s * 1e3));
     told("waiting for the other ranks", [&] {
       store_ = store_at(place, rank, ranks, timeout);
       all_ = joined("all", rank, ranks, place.file.empty(), timeout);
       for (std::size_t g = 0; g < groups.size(); ++g) {
-        const std::vector<std::int32_t>& members = groups[g].ranks;
+        const std::vector<std::int32_t>& members = groups[g];
         const auto own = std::lower_bound(members.begin(), members.end(), rank);
         groups_.emplace_back();
         if (members.size() < 2 || own == members.end() || *own != rank) continue;
@@ -97,7 +97,7 @@ class GlooLink : public RankLink {
   }
 
   TensorHandle sum(std::size_t group, TensorHandle row) override {
-    told("summing gradients", [&] {
+    told("summing", [&] {
       std::vector<torch::Tensor> tensors{tensor_of(row)};
       return groups_[group]->allreduce(tensors)->wait();
     });
@@ -114,7 +114,7 @@ class GlooLink : public RankLink {
           tensor_of(row).slice(0, m * length, (m + 1) * length).clone()};
       c10d::ReduceOptions options;
       options.rootRank = m;
-      told("summing gradients", [&] { return groups_[group]->reduce(tensors, options)->wait(); });
+      told("summing", [&] { return groups_[group]->reduce(tensors, options)->wait(); });
       if (m == groups_[group]->getRank()) mine = tensors.front();
     }
     return handle_of(mine);
@@ -128,7 +128,7 @@ class GlooLink : public RankLink {
     }
     std::vector<std::vector<torch::Tensor>> outputs{parts};
     std::vector<torch::Tensor> inputs{tensor_of(part)};
-    told("gathering weights", [&] { return groups_[group]->allgather(outputs, inputs)->wait(); });
+    told("gathering", [&] { return groups_[group]->allgather(outputs, inputs)->wait(); });
     return handle_of(torch::cat(outputs.front()));
   }
 
@@ -169,7 +169,8 @@ class GlooLink : public RankLink {
 }  // namespace
 
 std::unique_ptr<RankLink> gloo_link(const MeetingPoint& place, std::int32_t rank,
-                                    std::int32_t ranks, std::span<const ParameterGroup> groups,
+                                    std::int32_t ranks,
+                                    std::span<const std::vector<std::int32_t>> groups,
                                     double timeout_s) {
   return std::make_unique<GlooLink>(place, rank, ranks, groups, timeout_s);
 }

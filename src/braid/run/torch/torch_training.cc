@@ -9,6 +9,7 @@
 #include "braid/base/index.h"
 #include "braid/program/random_tensor.h"
 #include "braid/run/synthetic_data.h"
+#include "braid/run/torch/torch_loss.h"
 #include "braid/run/torch/torch_operations.h"
 #include "braid/run/torch/torch_tensor.h"
 #include "braid/run/torch/torch_weights.h"
