@@ -158,8 +158,8 @@ TEST(Instructions, WhatCannotBeRunIsRefusedByStage) {
   EXPECT_EQ(refusal([](Plan&) {}), "");
   EXPECT_THAT(refusal([](Plan& p) { p.stages[1].tp = 2; }),
               testing::HasSubstr("stage 2 has a layer that is divided otherwise than the stage"));
-  EXPECT_THAT(refusal([](Plan& p) { p.stages[1].cp = 2; }),
-              testing::HasSubstr("stage 2 has context parallelism 2"));
+  EXPECT_THAT(refusal([](Plan& p) { p.stages[1].tp = p.stages[1].cp = 2; }),
+              testing::HasSubstr("stage 2 has tensor parallelism 2 and context parallelism 2"));
   EXPECT_THAT(refusal([](Plan& p) { p.stages[0].own->offload_optimizer = true; }),
               testing::HasSubstr("stage 1 has something in host memory"));
   EXPECT_THAT(refusal([](Plan& p) { p.profile.layers[0].name = "another"; }),

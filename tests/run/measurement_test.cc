@@ -11,6 +11,7 @@
 #include "braid/run/run_job.h"
 #include "braid/run/run_measurement.h"
 #include "braid/run/safetensors.h"
+#include "braid/run/trained_times.h"
 
 #include "base/temporary_folder.h"
 #include "run/random_job.h"
@@ -90,6 +91,27 @@ TEST(RunRecord, ReadsBackWhatWasWritten) {
   job.settings.type = ElementType::bf16;
   write_file(folder / "job.json", run_job_text(job));
   EXPECT_EQ(run_job_text(read_run_job(folder / "job.json")), run_job_text(job));
+}
+
+TEST(TrainedTimes, ReadBackAsWrittenAndAreAveraged) {
+  const TemporaryFolder folder;
+  std::mt19937_64 random(1);
+  TrainedTimesJob job;
+  job.graphs = {random_branches(random, 3), random_branches(random, 4)};
+  job.devices = 1;
+  job.threads = 2;
+  job.samples = 5;
+  write_file(folder / "job.json", trained_times_job_text(job));
+  const TrainedTimesJob read = read_trained_times_job(folder / "job.json");
+  EXPECT_EQ(read.graphs, job.graphs);
+  EXPECT_EQ(trained_times_job_text(read), trained_times_job_text(job));
+  const TrainedTimes first{{{1, 2}, {3, 4}}, {{4, 1}}, {{4, 3}}};
+  const TrainedTimes second{{{3, 4}, {5, 8}}, {{4, 2}}, {{4, 5}}};
+  const TrainedTimes none{{}, {{4, 3}}, {{4, 7}}};
+  write_file(folder / "times.json", trained_times_text(first));
+  EXPECT_EQ(read_trained_times(folder / "times.json"), first);
+  const TrainedTimes mean = mean_of({first, second, none});
+  EXPECT_EQ(mean, (TrainedTimes{{{2, 3}, {4, 6}}, {{4, 2}}, {{4, 5}}}));
 }
 
 TEST(Safetensors, ReadBackEqualAndLieAsTheFormatSays) {

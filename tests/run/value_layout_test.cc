@@ -17,9 +17,9 @@ namespace {
 std::vector<std::int64_t> elements_of(const ValueLayout& layout, const Shape& shape,
                                       std::size_t rank) {
   const std::span<const std::int64_t> sizes = shape;
-  const std::int64_t block = element_count(sizes.subspan(at(layout.axis)));
+  const std::int64_t block = element_count(sizes.subspan(at(layout.axis))) / layout.repeats;
   std::vector<std::int64_t> elements;
-  for (std::int64_t b = 0; b < element_count(sizes.first(at(layout.axis))); ++b) {
+  for (std::int64_t b = 0; b < element_count(sizes) / block; ++b) {
     for (const Interval& each : layout.held[rank]) {
       for (std::int64_t i = each.first * block / layout.units; i < each.last * block / layout.units;
            ++i) {
@@ -54,11 +54,28 @@ TEST(ValueLayout, ReshapingKeepsTheElementsOfEachRank) {
   EXPECT_FALSE(reshaped_layout(columns, flat, {24, 5}));
 }
 
+TEST(ValueLayout, TokensOfHeadsThatShareKeysRepeat) {
+  // [heads × tokens × width] by tokens → [keys × heads per key · tokens × width] and back.
+  const ValueLayout by_token = even_layout(1, 6, 3);
+  const Shape stack{4, 6, 5}, stacked{2, 12, 5};
+  const auto shared = reshaped_layout(by_token, stack, stacked);
+  ASSERT_TRUE(shared);
+  EXPECT_EQ(shared->axis, 1);
+  EXPECT_EQ(shared->repeats, 2);
+  for (std::size_t r = 0; r < 3; ++r) {
+    EXPECT_EQ(elements_of(by_token, stack, r), elements_of(*shared, stacked, r));
+    EXPECT_EQ(held_shape(*shared, stacked, r), (Shape{2, 4, 5}));
+  }
+  EXPECT_EQ(reshaped_layout(*shared, stacked, stack), by_token);
+  EXPECT_FALSE(held_indices(*shared, stacked, 0));
+  EXPECT_FALSE(sliced_layout(*shared, 12, {0, 4}));
+}
+
 TEST(ValueLayout, SlicesHoldWhatLiesWithinThem) {
   std::mt19937_64 random(1);
   for (int trial = 0; trial < 200; ++trial) {
     const std::int64_t size = draw(random, 2, 20);
-    ValueLayout layout{1, size, {}};
+    ValueLayout layout{1, size, 1, {}};
     for (int r = 0; r < 3; ++r) {
       layout.held.emplace_back();
       for (std::int64_t i = 0; i < size; ++i) {

@@ -121,6 +121,10 @@ class FaultyLink : public RankLink {
   TensorHandle gather(std::size_t group, TensorHandle part) override {
     return link_.gather(group, std::move(part));
   }
+  std::vector<TensorHandle> all_to_all(std::size_t group, std::span<const TensorHandle> parts,
+                                       std::span<const TensorHandle> rooms) override {
+    return link_.all_to_all(group, parts, rooms);
+  }
   double sum_of_all(double number) override { return link_.sum_of_all(number); }
 
  private:

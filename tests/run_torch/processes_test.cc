@@ -217,6 +217,17 @@ TEST_F(RunProcesses, AsManyAsThePlanHasDevices) {
   EXPECT_THAT(rank.err(), testing::HasSubstr("the plan has 4 ranks, and 3 were started"));
 }
 
+TEST_F(RunProcesses, MeasureWhatTheyComputeWith) {
+  const Ran ran = braid({"measure", "--trained", "--samples", "3", "--json", "-o", "here.yaml"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  EXPECT_THAT(ran.out, testing::HasSubstr("\"GEMM 1000 x 1024 x 1024, gradients\""));
+  const std::string text = read_file(folder_ / "here.yaml");
+  EXPECT_THAT(text, testing::HasSubstr("measured with libtorch"));
+  EXPECT_THAT(text, testing::HasSubstr("messages and all-reduces of Gloo"));
+  EXPECT_EQ(braid({"plan", "config.json", "--cluster", "here.yaml", "--global-batch", "8"}).status,
+            0);
+}
+
 TEST_F(RunProcesses, WhatCannotBeRunIsRefusedAtOnce) {
   ASSERT_EQ(braid({"plan", "config.json", "--cluster", "dgx-h100:4", "--global-batch", "8", "--tp",
                    "2", "--cp", "2", "--pp", "1", "--dp", "1", "-o", "both.json"})

@@ -23,6 +23,8 @@
 #include "braid/cli/valid_plan.h"
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
+#include "braid/cli/worker_program.h"
+#include "braid/report/html_timeline.h"
 #include "braid/report/table.h"
 #include "braid/run/checkpoint.h"
 #include "braid/run/dry_run.h"
@@ -41,41 +43,9 @@ struct RunOptions {
   RunJob job;
   std::string type = "float32", optimizer = "sgd", rate = "0.01";
   std::int64_t timeout_s = 300;
-  std::string trace, weights;
+  std::string trace, html, weights;
   bool check = false, json = false, type_given = false;
 };
-
-/// A folder that is gone with this.
-class RunFolder {
- public:
-  RunFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "braid-run-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) throw Error("no folder can be made in " + pattern);
-    path_ = pattern;
-  }
-  RunFolder(const RunFolder&) = delete;
-  RunFolder& operator=(const RunFolder&) = delete;
-  ~RunFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
-/// The program that stands beside this one.
-std::string worker_program() {
-  std::error_code error;
-  const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", error);
-  std::string program = (own.parent_path() / "braid-run").string();
-  if (error || ::access(program.c_str(), X_OK) != 0) {
-    throw Error("braid was built without libtorch, and cannot run plans",
-                "install libtorch-dev and libgloo-dev, then configure and build again");
-  }
-  return program;
-}
 
 /// A run as it is told to its processes.
 struct PlannedRun {
@@ -311,6 +281,11 @@ int run_plan(RunOptions& options) {
   if (!options.trace.empty()) {
     write_file(options.trace, to_trace(run.loaded.ordered.plan, measured.timeline));
   }
+  if (!options.html.empty()) {
+    const Timeline predicted =
+        job.schedule.empty() ? simulate(valid.plan) : draw_order(valid.plan, job.schedule).timeline;
+    write_file(options.html, measured_page(run.loaded.ordered.plan, predicted, measured.timeline));
+  }
   if (!options.weights.empty()) write_safetensors(options.weights, trained_weights(run));
   std::optional<Parity> parity;
   if (options.check) {
@@ -325,6 +300,7 @@ int run_plan(RunOptions& options) {
   } else {
     print_terms(run, measured);
     if (!options.trace.empty()) fmt::print("Trace written to {}\n", options.trace);
+    if (!options.html.empty()) fmt::print("Page written to {}\n", options.html);
     if (!options.weights.empty()) fmt::print("Weights written to {}\n", options.weights);
     if (parity) fmt::print("{}\n", parity_text(*parity));
   }
@@ -369,6 +345,8 @@ Run add_run(CLI::App& app) {
   verb.add_flag("--check", options->check,
                 "Train by one process too, and compare all losses and weights");
   add_output_file(verb, "--trace", options->trace, "Write the measured timeline, for Perfetto");
+  add_output_file(verb, "--html", options->html,
+                  "Write a page with the predicted timeline above the measured one");
   add_output_file(verb, "--checkpoint", job.checkpoint,
                   "Keep weights and optimizer state here (safetensors), to go on from");
   add_count(verb, "--checkpoint-every", job.checkpoint_every, 1, std::int64_t{1} << 40,

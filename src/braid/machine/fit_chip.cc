@@ -45,14 +45,22 @@ Efficiency with(Efficiency efficiency, const std::vector<double>& figures) {
 struct Sample {
   const Graph* graph = nullptr;
   OperatorWork work;
-  double measured_s = 0;
+  double measured_s = 0, backward_s = 0;
 };
 
-double estimate_s(const Sample& sample, const Chip& chip, const Precision& precision) {
+OperatorTimes estimate_of(const Sample& sample, const Chip& chip, const Precision& precision) {
   static const Execution alone;
   const OperatorEstimate estimate(*sample.graph, alone, precision, chip,
                                   matmul_peak_in(chip, precision));
-  return estimate.times(sample.graph->operators.front(), sample.work).forward_s;
+  return estimate.times(sample.graph->operators.front(), sample.work);
+}
+
+/// Whether the gradients take a time that says something of the chip: where nothing is computed,
+/// as for sums, they are handed on.
+bool has_gradients(const Sample& sample) {
+  if (!(sample.backward_s > 0)) return false;
+  const auto* pointwise = std::get_if<Elementwise>(&sample.graph->operators.front().kind);
+  return pointwise == nullptr || pointwise->keeps != Elementwise::Keeps::nothing;
 }
 
 double bytes_of(const OpWork& work) {
@@ -92,14 +100,19 @@ Descent fitted_figures(const Chip& chip, std::span<const Sample> samples,
   LeastSquares problem;
   problem.figures = kBounds;
   problem.weights.assign(samples.size(), 1);
+  for (const Sample& each : samples) {
+    if (has_gradients(each)) problem.weights.push_back(1);
+  }
   problem.loss = huber_loss(std::log(kLargeRatio));
   problem.residuals = [&](const std::vector<double>& figures) {
     Chip tried = chip;
     tried.efficiency = with(chip.efficiency, figures);
     std::vector<double> residuals;
-    residuals.reserve(samples.size());
+    residuals.reserve(problem.weights.size());
     for (const Sample& each : samples) {
-      residuals.push_back(std::log(estimate_s(each, tried, precision) / each.measured_s));
+      const OperatorTimes times = estimate_of(each, tried, precision);
+      residuals.push_back(std::log(times.forward_s / each.measured_s));
+      if (has_gradients(each)) residuals.push_back(std::log(times.backward_s() / each.backward_s));
     }
     return residuals;
   };
@@ -115,7 +128,7 @@ FittedChip fit_chip(const Chip& bare, std::span<const MeasuredOperator> measured
   std::vector<Sample> samples;
   for (const MeasuredOperator& each : measured) {
     const Graph& graph = each.operation.graph;
-    samples.push_back({&graph, layer_work(graph, 0).front(), each.time_s});
+    samples.push_back({&graph, layer_work(graph, 0).front(), each.time_s, each.backward_s});
   }
   const HighestRates rates = highest_rates(samples, cache_bytes);
   if (rates.flops_per_s <= 0) throw Error("no GEMM could be measured");
@@ -137,8 +150,11 @@ FittedChip fit_chip(const Chip& bare, std::span<const MeasuredOperator> measured
     best.chip = chip;
   }
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    best.operators.push_back({measured[i].operation.name, samples[i].measured_s,
-                              estimate_s(samples[i], best.chip, precision)});
+    const OperatorTimes times = estimate_of(samples[i], best.chip, precision);
+    const std::string& name = measured[i].operation.name;
+    best.operators.push_back({name, samples[i].measured_s, times.forward_s});
+    if (!has_gradients(samples[i])) continue;
+    best.operators.push_back({name + ", gradients", samples[i].backward_s, times.backward_s()});
   }
   return best;
 }

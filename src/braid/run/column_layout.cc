@@ -84,7 +84,7 @@ ValueLayout column_layout(const Graph& graph, const Operator& product, int ranks
   }
   std::vector<FeatureBlock> blocks = blocks_of(graph, result);
   if (blocks.empty()) blocks = {{width, width}};
-  ValueLayout layout{axis, width, std::vector<std::vector<Interval>>(at(ranks))};
+  ValueLayout layout{axis, width, 1, std::vector<std::vector<Interval>>(at(ranks))};
   std::int64_t before = 0;
   for (const FeatureBlock& block : blocks) {
     const bool is_shared = ranks % block.units == 0;

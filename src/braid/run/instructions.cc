@@ -100,7 +100,7 @@ class InstructionWriter {
         each.handover = static_cast<std::int32_t>(h);
         each.first_sample = s;
         each.samples = end - s;
-        for (int r = 0; r < other.tp; ++r) {
+        for (int r = 0; r < other.sharers; ++r) {
           each.peer = other.rank_of(block % other.replicas(), r);
           if (crosses(handover, rank, each)) result_[at(rank)].push_back(each);
         }

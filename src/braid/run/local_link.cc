@@ -86,6 +86,8 @@ TensorHandle LocalLink::receive(TensorHandle, std::int32_t peer, std::int32_t ta
 }
 
 TensorHandle LocalLink::sum(std::size_t group, TensorHandle row) {
+  // A copy: others may read it when this rank has gone on.
+  row = exchange_.arithmetic().slice(row, 0, 0, exchange_.arithmetic().length(row));
   const std::vector<TensorHandle> all = exchange_.meet(group, place_in(group), std::move(row));
   TensorHandle total = all.front();
   for (std::size_t i = 1; i < all.size(); ++i) total = exchange_.arithmetic().sum(total, all[i]);
@@ -98,6 +100,19 @@ TensorHandle LocalLink::sum_part(std::size_t group, TensorHandle row) {
   const std::int64_t length = exchange_.arithmetic().length(total) / members;
   return exchange_.arithmetic().slice(total, 0, static_cast<std::int64_t>(place_in(group)) * length,
                                       length);
+}
+
+std::vector<TensorHandle> LocalLink::all_to_all(std::size_t group,
+                                                std::span<const TensorHandle> parts,
+                                                std::span<const TensorHandle>) {
+  // Below the tags of messages.
+  const std::int32_t tag = -1 - static_cast<std::int32_t>(group);
+  const std::vector<std::int32_t>& ranks = exchange_.ranks_of(group);
+  for (std::size_t i = 0; i < ranks.size(); ++i) exchange_.put(rank_, ranks[i], tag, parts[i]);
+  std::vector<TensorHandle> come;
+  come.reserve(ranks.size());
+  for (const std::int32_t rank : ranks) come.push_back(exchange_.take(rank, rank_, tag));
+  return come;
 }
 
 TensorHandle LocalLink::gather(std::size_t group, TensorHandle part) {

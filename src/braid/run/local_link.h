@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -65,6 +66,8 @@ class LocalLink : public RankLink {
   TensorHandle sum(std::size_t group, TensorHandle row) override;
   TensorHandle sum_part(std::size_t group, TensorHandle row) override;
   TensorHandle gather(std::size_t group, TensorHandle part) override;
+  std::vector<TensorHandle> all_to_all(std::size_t group, std::span<const TensorHandle> parts,
+                                       std::span<const TensorHandle> rooms) override;
   double sum_of_all(double number) override { return exchange_.sum_of_all(rank_, number); }
 
  private:

@@ -138,7 +138,8 @@ std::vector<std::vector<std::int32_t>> meeting_ranks(const StagedModel& staged,
                                                      std::span<const ParameterGroup> groups) {
   std::vector<std::vector<std::int32_t>> all;
   for (const ParameterGroup& group : groups) all.push_back(group.ranks);
-  all.insert(all.end(), staged.tp_groups.begin(), staged.tp_groups.end());
+  all.insert(all.end(), staged.sharers.begin(), staged.sharers.end());
+  all.insert(all.end(), staged.expert_sharers.begin(), staged.expert_sharers.end());
   return all;
 }
 

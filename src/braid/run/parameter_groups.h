@@ -40,7 +40,8 @@ inline bool is_gathered(const ParameterGroup& group) {
 /// the same time; and where two stages hold parts of a parameter along different dimensions.
 std::vector<ParameterGroup> parameter_groups(const StagedModel& staged, const Plan& plan);
 
-/// Ranks that meet in collectives: those of each group, then StagedModel::tp_groups.
+/// Ranks that meet in collectives: those of each group, then StagedModel::sharers and
+/// expert_sharers.
 std::vector<std::vector<std::int32_t>> meeting_ranks(const StagedModel& staged,
                                                      std::span<const ParameterGroup> groups);
 

@@ -65,19 +65,21 @@ RankDivider::RankDivider(const StageToDivide& stage, int rank)
   }
   for (std::size_t v = 0; v < own.size(); ++v) {
     const bool comes = varies_[v] && writer_[v] >= 0 && !own[v];
-    if (comes && can_be_rows(shapes_[v])) layouts_[v] = even_layout(0, shapes_[v][0], stage.tp);
+    if (comes && can_be_rows(shapes_[v]))
+      layouts_[v] = even_layout(0, shapes_[v][0], stage.sharers());
   }
 }
 
 void RankDivider::refuse(const std::string& what) const {
   throw Error(
       fmt::format("{} has tensor parallelism {}, and {} {}, which braid run does not divide",
-                  stage_.name, stage_.tp, op_->name, what),
+                  stage_.name, stage_.sharers(), op_->name, what),
       "plan with --tp 1");
 }
 
 bool RankDivider::can_be_rows(const Shape& shape) const {
-  return stage_.sequence_parallel && shape.size() >= 2 && shape.front() % stage_.tp == 0;
+  if (shape.empty() || shape.front() % stage_.sharers() != 0) return false;
+  return stage_.cp > 1 || (stage_.sequence_parallel && shape.size() >= 2);
 }
 
 /// Whether the operator does the same to each row, and to it alone.
@@ -92,7 +94,20 @@ bool RankDivider::works_by_rows() const {
          std::holds_alternative<MoeExperts>(op_->kind);
 }
 
+RankDivider::Form RankDivider::form_of_rows(const ProgramNode& node) const {
+  const bool joins_rows =
+      std::holds_alternative<DataMovement>(op_->kind) && node.operation == "Concat";
+  const bool attends = stage_.cp > 1 && (std::holds_alternative<Attention>(op_->kind) ||
+                                         std::holds_alternative<Embedding>(op_->kind));
+  if (!works_by_rows() && !joins_rows && !attends) return Form::whole;
+  const bool by_rows = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
+    return id < 0 || is_stored(id) || can_be_rows(shape(id));
+  });
+  return by_rows ? Form::rows : Form::whole;
+}
+
 RankDivider::Form RankDivider::form_for(const ProgramNode& node) const {
+  if (stage_.cp > 1) return form_of_rows(node);
   switch (op_->split) {
     case Split::column:
       return Form::share;
@@ -106,15 +121,8 @@ RankDivider::Form RankDivider::form_for(const ProgramNode& node) const {
     case Split::expert:
       if (!stage_.whole_experts) return Form::share;
       [[fallthrough]];
-    case Split::sequence: {
-      const bool joins_rows =
-          std::holds_alternative<DataMovement>(op_->kind) && node.operation == "Concat";
-      if (!works_by_rows() && !joins_rows) return Form::whole;
-      const bool by_rows = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
-        return id < 0 || is_stored(id) || can_be_rows(shape(id));
-      });
-      return by_rows ? Form::rows : Form::whole;
-    }
+    case Split::sequence:
+      return form_of_rows(node);
     case Split::replicated:
       return Form::whole;
   }
@@ -143,10 +151,10 @@ void RankDivider::add(NodeId number) {
   const bool divided = std::any_of(node.inputs.begin(), node.inputs.end(),
                                    [&](ValueId id) { return id >= 0 && is_divided(id); });
   const bool by_features = op_->split == Split::heads || op_->split == Split::features;
-  if (by_features && !divided) refuse("reads nothing that is divided");
+  if (stage_.cp == 1 && by_features && !divided) refuse("reads nothing that is divided");
   const std::string operation = node.operation;
   if (operation == "MatMul" || operation == "Gemm") return add_product(std::move(node));
-  if (operation == "Gather" && op_->split == Split::vocab) return add_lookup(std::move(node));
+  if (operation == "Gather" && is_by_entries()) return add_lookup(std::move(node));
   if (operation == "Experts") return add_experts(std::move(node));
   if (!divided) return add_undivided(std::move(node));
   if (operation == "Gather") return add_lookup(std::move(node));
@@ -179,7 +187,7 @@ void RankDivider::finish_partial(ProgramNode node, Shape shape) {
   node.outputs.front() = new_value(node.name, shape, {}, true);
   const ValueId partial = node.outputs.front();
   const ValueLayout layout =
-      can_be_rows(shape) ? even_layout(0, shape.front(), stage_.tp) : ValueLayout{};
+      can_be_rows(shape) ? even_layout(0, shape.front(), stage_.sharers()) : ValueLayout{};
   finish(std::move(node), shape, {});
   ProgramNode sum{name,      kBraidDomain, layout.is_whole() ? "Sum" : "SumTake",
                   {partial}, {result},     {}};
@@ -264,9 +272,9 @@ ValueId RankDivider::in_form(ValueId value, Form form) {
     const std::int32_t axis = form == Form::rows ? 0 : last;
     if (of.axis != axis) {
       const std::int64_t size = shape(value)[at(axis)];
-      if (size % stage_.tp != 0) refuse("reads what the ranks do not divide evenly");
+      if (size % stage_.sharers() != 0) refuse("reads what the ranks do not divide evenly");
       const ValueId whole = in_form(value, Form::whole);
-      result = taken(whole, even_layout(axis, size, stage_.tp));
+      result = taken(whole, even_layout(axis, size, stage_.sharers()));
     }
   }
   in_form_[{value, form}] = result;

@@ -7,12 +7,14 @@
 #include <utility>
 #include <vector>
 
+#include "braid/base/index.h"
 #include "braid/run/stage_division.h"
 
 namespace braid {
 
-/// Writes what one rank of a tensor-parallel group computes of a stage, node by node: operands are
-/// brought into the form that the operator wants, then the node's rule says how its result lies.
+/// Writes what one rank of those that share a replica's work computes of a stage, node by node:
+/// operands are brought into the form that the operator wants, then the node's rule says how its
+/// result lies.
 class RankDivider {
  public:
   /// `stage` outlives it.
@@ -32,7 +34,7 @@ class RankDivider {
   enum class Form : std::uint8_t {
     whole,    ///< All of it, for work that each rank does alike.
     share,    ///< All of it, for work that is divided: its gradient is summed.
-    rows,     ///< By rows, under sequence parallelism.
+    rows,     ///< By rows, under sequence or context parallelism.
     divided,  ///< By the last dimension.
     as_is,
   };
@@ -40,6 +42,9 @@ class RankDivider {
   void add(NodeId node);
   void add_stored(const ProgramNode& node);
   Form form_for(const ProgramNode& node) const;
+  Form form_of_rows(const ProgramNode& node) const;
+  /// Whether the operator's table or logits are divided by entries.
+  bool is_by_entries() const { return stage_.cp == 1 && op_->split == Split::vocab; }
   bool works_by_rows() const;
   bool can_be_rows(const Shape& shape) const;
   ValueId in_form(ValueId value, Form form);
@@ -76,7 +81,6 @@ class RankDivider {
   const ValueLayout& layout(ValueId value) const { return layouts_[at(value)]; }
   bool is_stored(ValueId value) const { return value >= 0 && !varies_[at(value)]; }
   bool is_divided(ValueId value) const { return !is_stored(value) && !layout(value).is_whole(); }
-  static std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
   [[noreturn]] void refuse(const std::string& what) const;
 
   const StageToDivide& stage_;

@@ -117,7 +117,7 @@ void RankDivider::add_product(ProgramNode node) {
   const ValueLayout of = layout(x);
   if (!is_stored(w) || is_stored(x)) return add_product_of_two(std::move(node), of);
   Shape result = shape_of(node);
-  const bool by_columns = op_->split == Split::column || op_->split == Split::vocab;
+  const bool by_columns = is_by_entries() || (stage_.cp == 1 && op_->split == Split::column);
   if (of.is_whole() && !by_columns) return add_undivided(std::move(node));
   if (shape(w).size() != 2 || integer_of(node, "transA", 0) != 0) {
     refuse("multiplies by weights of other than two dimensions");
@@ -141,6 +141,13 @@ void RankDivider::add_product(ProgramNode node) {
 
 /// Batches of products, which ranks have parts of; or rows of one, by what all ranks have.
 void RankDivider::add_product_of_two(ProgramNode node, const ValueLayout& of) {
+  // Rows of queries see all keys, and rows of weights all values.
+  const bool by_rows = of.axis == static_cast<std::int32_t>(shape(node.inputs[0]).size()) - 2;
+  if (stage_.cp > 1 && by_rows && is_divided(node.inputs[1])) {
+    node.inputs[1] = gathered(node.inputs[1], true);
+    Shape result = shape_of(node);
+    return finish(std::move(node), std::move(result), of);
+  }
   const ValueId b = node.inputs[1];
   if (!is_divided(node.inputs[0]) && !is_divided(b)) return add_undivided(std::move(node));
   const auto batches = static_cast<std::int32_t>(shape(node.inputs[0]).size()) - 2;
@@ -159,11 +166,11 @@ void RankDivider::add_lookup(ProgramNode node) {
   const ValueId table = node.inputs[0], ids = node.inputs[1];
   if (!is_stored(table)) refuse("looks up rows of what is computed");
   Shape result = shape_of(node);
-  if (op_->split != Split::vocab) {
+  if (!is_by_entries()) {
     const ValueLayout of = layout(ids);
     return finish(std::move(node), std::move(result), of);
   }
-  const ValueLayout rows = even_layout(0, shape(table).front(), stage_.tp);
+  const ValueLayout rows = even_layout(0, shape(table).front(), stage_.sharers());
   if (rows.held.back().empty()) refuse("has fewer rows than ranks");
   const std::vector<Interval>& held = rows.held[at(rank_)];
   node.inputs[0] = taken_stored(table, 0, held);
@@ -181,12 +188,13 @@ void RankDivider::add_experts(ProgramNode node) {
     if (of.axis != 0 || layout(node.inputs[1]) != of) refuse("reads columns of tokens");
     return finish(std::move(node), std::move(result), of);
   }
-  if (op_->split != Split::expert) return add_undivided(std::move(node));
+  if (op_->split != Split::expert || stage_.cp > 1) return add_undivided(std::move(node));
   if (stage_.whole_experts) return add_undivided(std::move(node));
   if (node.inputs.size() > 3) refuse("has biases behind sums");
   const std::int64_t inner = shape(weights).back();
-  if (inner % stage_.tp != 0) refuse("has an inner width that the ranks do not divide");
-  node.inputs[2] = taken_stored(weights, 3, even_layout(3, inner, stage_.tp).held[at(rank_)]);
+  if (inner % stage_.sharers() != 0) refuse("has an inner width that the ranks do not divide");
+  node.inputs[2] =
+      taken_stored(weights, 3, even_layout(3, inner, stage_.sharers()).held[at(rank_)]);
   finish_partial(std::move(node), std::move(result));
 }
 
@@ -286,7 +294,7 @@ void RankDivider::add_concat(ProgramNode node) {
     return finish(std::move(node), std::move(result), std::move(of));
   }
   of.units = result[at(axis)];
-  of.held.assign(at(stage_.tp), {});
+  of.held.assign(at(stage_.sharers()), {});
   std::int64_t before = 0;
   for (const ValueId input : node.inputs) {
     if (!is_divided(input) || layout(input).axis != axis) refuse("joins what is not divided");

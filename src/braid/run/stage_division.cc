@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <set>
 #include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "braid/base/error.h"
 #include "braid/base/index.h"
 #include "braid/run/rank_divider.h"
 
@@ -44,8 +48,8 @@ std::vector<std::vector<Interval>> held_of_list(const std::vector<std::int64_t>&
 
 Interval StageDivision::rows_of(ValueId value, const Shape& shape, int rank) const {
   const std::int64_t rows = shape.empty() ? 1 : shape.front();
-  if (tp == 1 || layouts[at(value)].is_whole()) return {0, rows};
-  return {rank * rows / tp, (rank + 1) * rows / tp};
+  if (sharers == 1 || layouts[at(value)].is_whole()) return {0, rows};
+  return {rank * rows / sharers, (rank + 1) * rows / sharers};
 }
 
 std::vector<bool> sample_values(const Program& program) {
@@ -59,16 +63,63 @@ std::vector<bool> sample_values(const Program& program) {
   return varies;
 }
 
+namespace {
+
+/// The program of a rank that has the experts [rank] of `stage.ep` parts. Its nodes keep their
+/// numbers.
+RankProgram with_own_experts(const StageToDivide& stage, RankProgram of, int rank) {
+  std::set<NodeId> computed;
+  for (const std::vector<NodeId>* segment : stage.segments) {
+    computed.insert(segment->begin(), segment->end());
+  }
+  for (const NodeId number : computed) {
+    ProgramNode& node = of.program.nodes[at(number)];
+    if (node.operation != "Experts") continue;
+    for (std::size_t i = 2; i < node.inputs.size(); ++i) {
+      const auto& missing = of.program.missing;
+      const auto weight =
+          std::find_if(missing.begin(), missing.end(),
+                       [&](const MissingWeight& each) { return each.value == node.inputs[i]; });
+      if (weight == missing.end() || weight->shape.front() % stage.ep != 0 ||
+          of.parts.contains(weight->value)) {
+        throw Error(fmt::format("{} has expert parallelism {}, which does not go with how {} is "
+                                "divided",
+                                stage.name, stage.ep, node.name),
+                    "plan with --ep 1, or with whole experts");
+      }
+      const std::int64_t experts = weight->shape.front() / stage.ep;
+      of.parts[weight->value] = {0, {{rank * experts, (rank + 1) * experts}}};
+    }
+    node.operation = "ExpertsOfGroup";
+  }
+  return of;
+}
+
+void divide_experts(const StageToDivide& stage, StageDivision& division) {
+  division.ep = stage.ep;
+  if (stage.ep == 1) return;
+  std::vector<RankProgram> all;
+  for (int rank = 0; rank < stage.ep; ++rank) {
+    for (const RankProgram& each : division.ranks) {
+      all.push_back(with_own_experts(stage, each, rank));
+    }
+  }
+  division.ranks = std::move(all);
+}
+
+}  // namespace
+
 StageDivision divided_stage(const StageToDivide& stage) {
   StageDivision division;
-  division.tp = stage.tp;
-  if (stage.tp == 1) {
+  division.sharers = stage.sharers();
+  if (division.sharers == 1) {
     division.layouts.resize(stage.model->program.values.size());
     division.ranks.push_back({stage.model->program, {}});
+    divide_experts(stage, division);
     return division;
   }
   std::vector<std::vector<NodeId>> divided;
-  for (int rank = 0; rank < stage.tp; ++rank) {
+  for (int rank = 0; rank < division.sharers; ++rank) {
     RankDivider divider(stage, rank);
     for (const std::vector<NodeId>* segment : stage.segments) divider.add_segment(*segment);
     std::vector<std::vector<NodeId>> segments = divider.hold_parts();
@@ -78,6 +129,7 @@ StageDivision divided_stage(const StageToDivide& stage) {
     division.ranks.push_back(divider.take());
   }
   for (std::size_t s = 0; s < divided.size(); ++s) *stage.segments[s] = std::move(divided[s]);
+  divide_experts(stage, division);
   return division;
 }
 

@@ -25,6 +25,7 @@ namespace braid {
 //   "TakeStored"    the rank's part of a parameter  into its place
 //   "OfFirst"       a parameter as it is            zero but on the first rank
 //   "GatherPart"    rows of a table that begins at the row `first`; 0 for ids of others
+//   "ExpertsOfGroup"  "Experts", of which this rank has some and others of a group have the rest
 //
 // Attributes: `axis`, `size` (of the whole dimension), and `held` (held_list()).
 bool is_exchange(const ProgramNode& node);
@@ -48,12 +49,13 @@ struct RankProgram {
   std::map<ValueId, StoredPart> parts;  ///< Of stored tensors that it has not all of.
 };
 
-/// How a stage's tensor-parallel ranks divide its work.
+/// How the ranks of a stage's replica divide its work, and its replicas the experts.
 struct StageDivision {
-  int tp = 1;
+  int sharers = 1;  ///< Ranks of a replica.
+  int ep = 1;       ///< Ranks that share experts.
   std::vector<ValueLayout>
       layouts;                     ///< By value of the model: of those the stage computes or reads.
-  std::vector<RankProgram> ranks;  ///< [rank of the group]
+  std::vector<RankProgram> ranks;  ///< [rank among those that share experts · sharers + of replica]
 
   /// Rows (indices of the first dimension) of a value that a rank has. The value is whole, or
   /// divided evenly by rows.
@@ -67,6 +69,9 @@ struct StageToDivide {
   int tp = 1;
   bool sequence_parallel = false;
   bool whole_experts = false;
+  int cp = 1;  ///< 1 where tp is more.
+  int ep = 1;
+  int sharers() const { return tp * cp; }
   std::string name;  ///< "stage 1", for messages.
   /// The stage's segments: nodes of the model, in its order. They become nodes of the ranks'
   /// programs, the same for all.
@@ -76,8 +81,10 @@ struct StageToDivide {
 /// Divides the operators as the graph says (Operator::split; Shoeybi et al. 2019, §3; Korthikanti
 /// et al. 2022, §4): products by columns and rows, attention by heads, tables and logits by
 /// entries, experts by their inner width, and, under sequence parallelism, what is between by rows.
-/// Stored tensors of which a rank needs one part alone are held as that part. Throws Error, naming
-/// stage and operator, for what cannot be divided so. Linear in nodes, times ranks.
+/// Under context parallelism everything is divided by rows, and attention gathers keys and values.
+/// Ranks that share experts have as many each. Stored tensors of which a rank needs one part alone
+/// are held as that part. Throws Error, naming stage and operator, for what cannot be divided so.
+/// Linear in nodes, times ranks.
 StageDivision divided_stage(const StageToDivide& stage);
 
 /// Of each value: whether it changes from sample to sample. Others depend on stored tensors alone.

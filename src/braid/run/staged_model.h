@@ -22,16 +22,16 @@ struct RunSegment {
 struct StagePart {
   std::int32_t stage = 0, chunk = 0;
   std::int64_t micro_batch = 1;     ///< Samples of one replica.
-  int tp = 1;                       ///< Ranks of a replica, which divide its work.
-  std::vector<std::int32_t> ranks;  ///< [replica · tp + rank of the replica], each ascending.
+  int sharers = 1;                  ///< Ranks of a replica, which divide its work.
+  std::vector<std::int32_t> ranks;  ///< [replica · sharers + rank of the replica], each ascending.
   std::vector<RunSegment> segments;
   std::vector<ValueId> received, handed;  ///< From and to other parts, ascending.
   std::vector<ValueId> parameters;        ///< That its nodes read, ascending.
   std::vector<ValueId> losses;            ///< Its results that the loss is made of, ascending.
 
-  std::int64_t replicas() const { return std::ssize(ranks) / tp; }
+  std::int64_t replicas() const { return std::ssize(ranks) / sharers; }
   std::int32_t rank_of(std::int64_t replica, int of_replica) const {
-    return ranks[static_cast<std::size_t>(replica * tp + of_replica)];
+    return ranks[static_cast<std::size_t>(replica * sharers + of_replica)];
   }
 };
 
@@ -40,6 +40,7 @@ struct RankPlace {
   std::int32_t stage = 0;
   std::int32_t replica = 0;
   int of_replica = 0;  ///< Among those that divide the replica's work.
+  int of_experts = 0;  ///< Among those that share experts.
 };
 
 /// Results of one part that another reads; their gradients come back the other way.
@@ -57,8 +58,9 @@ struct StagedModel {
   std::vector<Handover> handovers;       ///< By source, then target.
   std::vector<StageDivision> divisions;  ///< [stage]
   std::vector<RankPlace> places;         ///< [rank]
-  /// Ranks that divide a replica's work, where they are several; by stage and replica.
-  std::vector<std::vector<std::int32_t>> tp_groups;
+  /// Ranks that meet within passes, where they are several: those that divide a replica's work,
+  /// and those that share experts. Each ascending.
+  std::vector<std::vector<std::int32_t>> sharers, expert_sharers;
 
   /// Of micro-batch k of a replica of a part: round by round, a round's samples in turn to the
   /// replicas.
@@ -68,11 +70,10 @@ struct StagedModel {
   /// What a rank computes.
   const RankProgram& program_of(std::int32_t rank) const {
     const RankPlace& place = places[static_cast<std::size_t>(rank)];
-    return divisions[static_cast<std::size_t>(place.stage)]
-        .ranks[static_cast<std::size_t>(place.of_replica)];
+    const auto stage = static_cast<std::size_t>(place.stage);
+    return divisions[stage].ranks[static_cast<std::size_t>(
+        place.of_experts * divisions[stage].sharers + place.of_replica)];
   }
-  /// Number in tp_groups; -1 where the rank works alone.
-  std::int32_t tp_group_of(std::int32_t rank) const;
   /// Rows of a handed over value that rank `of_replica` of a part has.
   Interval rows_of(std::int32_t part, ValueId value, int of_replica) const {
     const auto stage = static_cast<std::size_t>(parts[static_cast<std::size_t>(part)].stage);
@@ -93,8 +94,11 @@ Interval crossing_rows(const StagedModel& staged, ValueId value, std::int32_t fr
 /// layers that are not the model's, stages that compute nothing. Linear in nodes and ranks.
 StagedModel staged_model(const Graph& graph, const OrderedPlan& ordered);
 
-/// Throws Error, naming the stage, for a plan with what processes cannot do: context or expert
-/// parallelism, shardings that a search found, and offloading to the host.
+/// Number of the group that has the rank; -1: none.
+std::int32_t group_with(const std::vector<std::vector<std::int32_t>>& groups, std::int32_t rank);
+
+/// Throws Error, naming the stage, for a plan with what processes cannot do: tensor and context
+/// parallelism together, shardings that a search found, and offloading to the host.
 void check_runnable(const Plan& plan);
 
 }  // namespace braid

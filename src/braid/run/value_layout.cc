@@ -33,7 +33,7 @@ std::int64_t total_length(const std::vector<Interval>& intervals) {
 }
 
 ValueLayout even_layout(std::int32_t axis, std::int64_t size, int ranks) {
-  ValueLayout layout{axis, size, {}};
+  ValueLayout layout{axis, size, 1, {}};
   const std::int64_t most = (size + ranks - 1) / ranks;
   for (std::int64_t r = 0; r < ranks; ++r) {
     layout.held.emplace_back();
@@ -43,7 +43,7 @@ ValueLayout even_layout(std::int32_t axis, std::int64_t size, int ranks) {
 }
 
 bool is_even(const ValueLayout& layout) {
-  if (layout.is_whole()) return false;
+  if (layout.is_whole() || layout.repeats > 1) return false;
   const ValueLayout even =
       even_layout(layout.axis, layout.units, static_cast<int>(layout.held.size()));
   return layout.units % std::ssize(layout.held) == 0 && layout.held == even.held;
@@ -51,6 +51,7 @@ bool is_even(const ValueLayout& layout) {
 
 std::optional<std::vector<Interval>> held_indices(const ValueLayout& layout, const Shape& shape,
                                                   std::size_t rank) {
+  if (layout.repeats > 1) return std::nullopt;
   const std::int64_t size = shape[at(layout.axis)];
   std::vector<Interval> result;
   for (const Interval& each : layout.held[rank]) {
@@ -63,29 +64,30 @@ std::optional<std::vector<Interval>> held_indices(const ValueLayout& layout, con
 
 std::optional<ValueLayout> reshaped_layout(const ValueLayout& layout, const Shape& from,
                                            const Shape& to) {
-  const std::int64_t before = product(from, 0, at(layout.axis));
+  const std::int64_t before = product(from, 0, at(layout.axis)) * layout.repeats;
   std::int64_t passed = 1;
-  for (std::size_t d = 0; d < to.size(); ++d) {
+  for (std::size_t d = 0; d < to.size(); passed *= to[d], ++d) {
     // Dimensions of 1 that lie in front are passed over.
-    if (passed == before && to[d] > 1) {
-      ValueLayout result = layout;
-      result.axis = static_cast<std::int32_t>(d);
-      return result;
-    }
-    passed *= to[d];
+    if (passed * to[d] <= before || to[d] == 1) continue;
+    if (before % passed != 0 || to[d] % (before / passed) != 0) return std::nullopt;
+    ValueLayout result = layout;
+    result.axis = static_cast<std::int32_t>(d);
+    result.repeats = before / passed;
+    return result;
   }
   return std::nullopt;
 }
 
 std::optional<ValueLayout> sliced_layout(const ValueLayout& layout, std::int64_t size,
                                          const Interval& cut) {
+  if (layout.repeats > 1) return std::nullopt;
   // Units as fine as indices, so that any bound is one of a unit.
   if (layout.units > size ? layout.units % size != 0 : size % layout.units != 0) {
     return std::nullopt;
   }
   const std::int64_t finer = std::max<std::int64_t>(1, size / layout.units);
   const std::int64_t per_index = std::max<std::int64_t>(1, layout.units / size);
-  ValueLayout result{layout.axis, cut.length() * per_index, {}};
+  ValueLayout result{layout.axis, cut.length() * per_index, 1, {}};
   for (const std::vector<Interval>& held : layout.held) {
     result.held.emplace_back();
     for (const Interval& each : held) {

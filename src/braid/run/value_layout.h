@@ -27,6 +27,9 @@ struct ValueLayout {
   /// Equal units that the dimension, with all after it, is counted in. There may be more of them
   /// than indices: heads that share keys, of which a rank has a part.
   std::int64_t units = 1;
+  /// How often the dimension goes through what is divided, as that of the rows of all heads that
+  /// share keys does through tokens.
+  std::int64_t repeats = 1;
   std::vector<std::vector<Interval>> held;  ///< [rank], in units.
 
   bool is_whole() const { return axis < 0; }
@@ -40,7 +43,8 @@ ValueLayout even_layout(std::int32_t axis, std::int64_t size, int ranks);
 /// Whether each rank has as many consecutive indices, all of them together once and in order.
 bool is_even(const ValueLayout& layout);
 
-/// What a rank holds in indices of the dimension; nullopt where it is a part of one index.
+/// What a rank holds in indices of the dimension; nullopt where it is a part of one index, and for
+/// dimensions that repeat.
 std::optional<std::vector<Interval>> held_indices(const ValueLayout& layout, const Shape& shape,
                                                   std::size_t rank);
 
@@ -50,7 +54,7 @@ std::optional<ValueLayout> reshaped_layout(const ValueLayout& layout, const Shap
                                            const Shape& to);
 
 /// The layout of what is cut out of the divided dimension, of `size`. Nullopt where a bound lies
-/// within a unit.
+/// within a unit, and for dimensions that repeat.
 std::optional<ValueLayout> sliced_layout(const ValueLayout& layout, std::int64_t size,
                                          const Interval& cut);
 

@@ -132,6 +132,32 @@ class GlooLink : public RankLink {
     return handle_of(torch::cat(outputs.front()));
   }
 
+  std::vector<TensorHandle> all_to_all(std::size_t group, std::span<const TensorHandle> parts,
+                                       std::span<const TensorHandle> rooms) override {
+    std::vector<TensorHandle> come(rooms.begin(), rooms.end());
+    const int own = groups_[group]->getRank();
+    const auto tag = static_cast<int>(++exchanges_ % (1 << 20));
+    told("exchanging tokens", [&] {
+      std::vector<std::vector<torch::Tensor>> sent;
+      std::vector<c10::intrusive_ptr<c10d::Work>> sends;
+      for (int peer = 0; peer < std::ssize(parts); ++peer) {
+        const torch::Tensor& part = tensor_of(parts[at(peer)]);
+        if (peer == own) come[at(peer)] = parts[at(peer)];
+        if (peer == own || part.numel() == 0) continue;
+        sent.push_back({part.contiguous()});
+        sends.push_back(groups_[group]->send(sent.back(), peer, tag));
+      }
+      for (int peer = 0; peer < std::ssize(rooms); ++peer) {
+        std::vector<torch::Tensor> room{tensor_of(rooms[at(peer)])};
+        if (peer == own || room.front().numel() == 0) continue;
+        groups_[group]->recv(room, peer, tag)->wait();
+      }
+      for (const auto& each : sends) each->wait();
+      return 0;
+    });
+    return come;
+  }
+
   double sum_of_all(double number) override {
     if (ranks_ == 1) return number;
     std::vector<torch::Tensor> tensors{torch::full({1}, number, torch::kFloat64)};
@@ -164,6 +190,7 @@ class GlooLink : public RankLink {
   GlooGroup all_;
   std::vector<GlooGroup> groups_;
   std::vector<Sent> sent_;
+  std::int64_t exchanges_ = 0;  ///< All ranks of a group count the same.
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "braid/base/index.h"
 #include "braid/run/synthetic_data.h"
 #include "braid/run/torch/torch_exchange.h"
+#include "braid/run/torch/torch_experts.h"
 #include "braid/run/torch/torch_loss.h"
 #include "braid/run/torch/torch_operations.h"
 #include "braid/run/torch/torch_tensor.h"
@@ -61,8 +62,12 @@ class TorchStageMath : public StageMath {
         data_(staged.model, settings.seed, staged.batch),
         weights_(staged, groups, rank, settings),
         kept_(staged.parts.size()) {
-    const std::int32_t group = staged.tp_group_of(rank);
-    if (group >= 0) exchange_.emplace(link, groups.size() + at(group), place_.of_replica);
+    const std::int32_t own = group_with(staged.sharers, rank);
+    if (own >= 0) exchange_.emplace(link, groups.size() + at(own), place_.of_replica);
+    const std::int32_t shared = group_with(staged.expert_sharers, rank);
+    if (shared < 0) return;
+    experts_.emplace(link, groups.size() + staged.sharers.size() + at(shared),
+                     static_cast<int>(staged.expert_sharers[at(shared)].size()), place_.of_experts);
   }
 
   const TensorArithmetic& arithmetic() const override { return torch_arithmetic(); }
@@ -216,6 +221,11 @@ class TorchStageMath : public StageMath {
       return compute_node(program(), node, operands);
     }
     const BatchedTensor& x = operands.front();
+    if (node.operation == "ExpertsOfGroup") {
+      std::vector<torch::Tensor> tensors;
+      for (const BatchedTensor& each : operands) tensors.push_back(each.tensor);
+      return {experts_->compute(node, tensors), true};
+    }
     if (is_exchange(node)) return {exchange_->compute(node, x.tensor), true};
     const bool looks_up = node.operation == "GatherPart";
     const torch::Tensor ids = looks_up ? operands[1].tensor : torch::Tensor();
@@ -306,7 +316,8 @@ class TorchStageMath : public StageMath {
   const TrainingSettings settings_;
   const SyntheticData data_;
   TorchWeights weights_;
-  std::optional<TorchExchange> exchange_;  ///< Where the rank shares its replica's work.
+  std::optional<TorchExchange> exchange_;    ///< Where the rank shares its replica's work.
+  std::optional<TorchExpertGroup> experts_;  ///< Where it shares experts.
   std::vector<std::map<std::int64_t, KeptPass>> kept_;  ///< [part], by micro-batch.
   double loss_ = 0;
 };

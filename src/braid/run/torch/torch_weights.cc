@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <torch/torch.h>
 
@@ -56,7 +57,7 @@ void TorchWeights::add_group(const ParameterGroup& of, const RankProgram& own, s
     const auto part = own.parts.find(piece.value);
     const StoredPart* held = part == own.parts.end() ? nullptr : &part->second;
     Piece& next =
-        group.pieces.emplace_back(Piece{piece.value, piece.axis, places_in_part(piece, held), 0});
+        group.pieces.emplace_back(Piece{piece.value, piece.axis, places_in_part(piece, held)});
     for (const torch::Tensor& each : next.blocks(values_.at(piece.value))) {
       next.count += each.numel();
     }
@@ -65,10 +66,35 @@ void TorchWeights::add_group(const ParameterGroup& of, const RankProgram& own, s
   const auto ranks = std::ssize(of.ranks);
   group.length = (group.length + ranks - 1) / ranks * ranks;
   group.stepped = of.zero == Zero::none ? group.length : group.length / ranks;
+  group.weight_row = torch::zeros({group.length}, row_type());
+  group.gradient_row = torch::zeros({group.length}, row_type());
+  lay_in_rows(group, !is_gathered(of));
   if (!is_gathered(of)) return;
   const std::int64_t length = group.length / ranks;
   const std::int64_t first = (place - of.ranks.begin()) * length;
   group.part = joined(group, false).slice(0, first, first + length).clone();
+  group.weight_row = torch::Tensor();
+}
+
+void TorchWeights::lay_in_rows(Group& group, bool weights_too) {
+  const torch::NoGradGuard no_gradients;
+  std::int64_t first = 0;
+  for (Piece& piece : group.pieces) {
+    torch::Tensor& weight = values_.at(piece.value);
+    const std::int64_t place = std::exchange(first, first + piece.count);
+    const bool is_whole = piece.count == weight.numel() && piece.blocks(weight).size() == 1;
+    if (!is_whole || weight.scalar_type() != row_type()) continue;
+    const auto view = [&](const torch::Tensor& row) {
+      return row.slice(0, place, place + piece.count).view(weight.sizes()).detach();
+    };
+    if (weights_too) {
+      piece.in_weights = true;
+      view(group.weight_row).copy_(weight);
+      weight = view(group.weight_row).requires_grad_(true);
+    }
+    piece.in_gradients = true;
+    weight.mutable_grad() = view(group.gradient_row);
+  }
 }
 
 std::vector<torch::Tensor> TorchWeights::Piece::blocks(const torch::Tensor& tensor) const {
@@ -91,12 +117,17 @@ torch::Tensor TorchWeights::piece(std::size_t group, std::size_t piece) const {
 
 torch::Tensor TorchWeights::joined(const Group& group, bool gradients) const {
   const torch::NoGradGuard no_gradients;
-  torch::Tensor row = torch::zeros({group.length}, row_type());
+  const torch::Tensor& row = gradients ? group.gradient_row : group.weight_row;
   std::int64_t first = 0;
   for (const Piece& piece : group.pieces) {
+    if (gradients ? piece.in_gradients : piece.in_weights) {
+      first += piece.count;
+      continue;
+    }
     const torch::Tensor& weight = values_.at(piece.value);
     const torch::Tensor from = gradients ? weight.grad() : weight;
     if (!from.defined()) {
+      row.slice(0, first, first + piece.count).zero_();
       first += piece.count;
       continue;
     }
@@ -120,7 +151,12 @@ torch::Tensor TorchWeights::row(std::size_t group) const {
 
 void TorchWeights::spread(const Group& group, const torch::Tensor& row) {
   std::int64_t first = 0;
+  const bool is_own = group.weight_row.defined() && row.is_same(group.weight_row);
   for (const Piece& piece : group.pieces) {
+    if (is_own && piece.in_weights) {
+      first += piece.count;
+      continue;
+    }
     // Without a version of its own: graphs of passes that wait for their backward pass have it.
     for (const torch::Tensor& block : piece.blocks(values_.at(piece.value).variable_data())) {
       block.copy_(row.slice(0, first, first + block.numel()).reshape(block.sizes()));
@@ -182,7 +218,12 @@ void TorchWeights::restore(std::size_t group, std::span<const torch::Tensor> row
 }
 
 void TorchWeights::clear_gradients() {
-  for (auto& [id, value] : values_) value.mutable_grad() = torch::Tensor();
+  for (Group& group : groups_) {
+    if (group.gradient_row.defined()) group.gradient_row.zero_();
+    for (const Piece& piece : group.pieces) {
+      if (!piece.in_gradients) values_.at(piece.value).mutable_grad() = torch::Tensor();
+    }
+  }
 }
 
 void TorchWeights::step(std::size_t group, const torch::Tensor& gradients, std::int64_t first) {

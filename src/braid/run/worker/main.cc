@@ -17,11 +17,14 @@
 #include "braid/run/run_job.h"
 #include "braid/run/safetensors.h"
 #include "braid/run/torch/gloo_link.h"
+#include "braid/run/torch/torch_measure.h"
 #include "braid/run/torch/torch_training.h"
+#include "braid/run/trained_times.h"
 #include "braid/run/training_state.h"
 #include "braid/run/whole_weights.h"
 
-// braid-run JOB RANK: one rank of a job; with RANK "whole" the model by one process. Says on
+// braid-run JOB RANK: one rank of a job; with RANK "whole" the model by one process.
+// braid-run measure FOLDER RANK: one process of a measurement (trained_times.h). Both say on
 // standard output, a line each: "iteration N LOSS" (rank 0), and "failed: …" or "lost: …" before it
 // ends with another status than 0.
 
@@ -134,8 +137,32 @@ void train_rank(const RunJob& job, std::int32_t rank) {
   link->sum_of_all(0);
 }
 
+/// One process of those that measure layers and messages for a folder's job.
+void measure_machine(const std::string& folder, std::int32_t rank) {
+  const TrainedTimesJob job = read_trained_times_job(trained_times_job_file(folder));
+  set_torch_threads(static_cast<int>(job.threads));
+  std::vector<std::int32_t> all;
+  for (std::int32_t r = 0; r < job.processes; ++r) all.push_back(r);
+  const std::unique_ptr<RankLink> link =
+      gloo_link({folder + "/meeting", "", 0}, rank, static_cast<std::int32_t>(job.processes),
+                std::vector{all}, job.timeout_s);
+  TrainedTimes times;
+  for (const Graph& graph : job.graphs) {
+    // All devices are at work while one is measured.
+    link->sum_of_all(0);
+    if (rank < job.devices) times.graphs.push_back(measured_layer(graph, job.samples));
+  }
+  measure_messages(*link, rank, job, times);
+  write_file(trained_times_file(folder, rank), trained_times_text(times));
+  link->sum_of_all(0);
+}
+
 int run_worker(int count, char** words) {
   try {
+    if (count == 4 && std::string(words[1]) == "measure") {
+      measure_machine(words[2], std::atoi(words[3]));
+      return 0;
+    }
     if (count != 3) throw Error("braid-run is started by braid run");
     const RunJob job = read_run_job(words[1]);
     const std::string rank = words[2];
