@@ -229,7 +229,8 @@ int run_own_rank(const PlannedRun& run, const std::string& rank) {
   return kFound;
 }
 
-int run_plan(RunOptions& options) {
+/// The job that the options ask for. Throws Error for options that contradict each other.
+RunJob job_of(const RunOptions& options) {
   RunJob job = options.job;
   job.settings.type =
       training_type(options.check && !options.type_given ? "float64" : options.type);
@@ -248,6 +249,11 @@ int run_plan(RunOptions& options) {
     throw Error(Where{"", 0, "--checkpoint-every"}, "says nothing without --checkpoint",
                 "give the file");
   }
+  return job;
+}
+
+int run_plan(const RunOptions& options) {
+  RunJob job = job_of(options);
   const ValidPlan valid = read_valid_plan(job.plan);
   const RunFolder folder;
   job.folder = folder.path();

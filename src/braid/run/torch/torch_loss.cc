@@ -44,26 +44,27 @@ torch::Tensor sum_by_columns(const torch::Tensor& rows, const torch::Tensor& wan
 
 }  // namespace
 
-torch::Tensor loss_of(const SyntheticData& data, ValueId result, const torch::Tensor& tensor,
-                      std::int64_t first_sample, std::int64_t batch) {
-  const torch::Tensor rows = tensor.reshape({-1, data.columns(result)});
+torch::Tensor loss_of(const SyntheticData& data, const LossSamples& samples,
+                      const torch::Tensor& tensor) {
+  const torch::Tensor rows = tensor.reshape({-1, data.columns(samples.result)});
   const double weight =
-      static_cast<double>(tensor.size(0)) / static_cast<double>(rows.size(0) * batch);
-  const torch::Tensor wanted = wanted_of(data, result, first_sample, tensor.size(0));
+      static_cast<double>(tensor.size(0)) / static_cast<double>(rows.size(0) * samples.batch);
+  const torch::Tensor wanted =
+      wanted_of(data, samples.result, samples.first_sample, tensor.size(0));
   return sum_of_rows(rows, wanted.reshape({-1})) * weight;
 }
 
-torch::Tensor divided_loss_of(const SyntheticData& data, ValueId result,
-                              const torch::Tensor& tensor, std::int64_t first_sample,
-                              std::int64_t batch, const ValueLayout& layout, const Shape& shape,
-                              const TorchExchange& exchange) {
+torch::Tensor divided_loss_of(const SyntheticData& data, const LossSamples& samples,
+                              const torch::Tensor& tensor, const ValueLayout& layout,
+                              const Shape& shape, const TorchExchange& exchange) {
   const auto held = held_indices(layout, shape, at(exchange.rank()));
   if (!held || held->size() != 1 || shape.size() != 2) {
     throw Error("a loss reads a result that ranks have several parts of", "plan with --tp 1");
   }
   const torch::Tensor rows = tensor.reshape({-1, tensor.size(-1)});
-  const double weight = 1 / static_cast<double>(shape.front() * batch);
-  const torch::Tensor wanted = wanted_of(data, result, first_sample, tensor.size(0));
+  const double weight = 1 / static_cast<double>(shape.front() * samples.batch);
+  const torch::Tensor wanted =
+      wanted_of(data, samples.result, samples.first_sample, tensor.size(0));
   if (layout.axis == 1) {
     return sum_by_columns(rows, wanted.reshape({-1}), held->front(), exchange) * weight;
   }

@@ -234,11 +234,11 @@ class TorchStageMath : public StageMath {
 
   torch::Tensor loss_of_result(ValueId id, const torch::Tensor& result,
                                std::int64_t first_sample) const {
-    const StageDivision& division = staged_.divisions[at(place_.stage)];
-    const ValueLayout& layout = division.layouts[at(id)];
-    if (layout.is_whole()) return loss_of(data_, id, result, first_sample, staged_.batch);
-    return divided_loss_of(data_, id, result, first_sample, staged_.batch, layout,
-                           staged_.model.shapes[at(id)], *exchange_);
+    const ValueLayout& layout = staged_.divisions[at(place_.stage)].layouts[at(id)];
+    const LossSamples samples{id, first_sample, staged_.batch};
+    if (layout.is_whole()) return loss_of(data_, samples, result);
+    return divided_loss_of(data_, samples, result, layout, staged_.model.shapes[at(id)],
+                           *exchange_);
   }
 
   /// Whether this rank counts a loss, of which all of its replica may have the whole.
