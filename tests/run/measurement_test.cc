@@ -6,6 +6,9 @@
 
 #include "braid/base/error.h"
 #include "braid/base/file.h"
+#include "braid/base/json.h"
+#include "braid/frontend/model.h"
+#include "braid/plan/plan_json.h"
 #include "braid/run/parity.h"
 #include "braid/run/rank_record.h"
 #include "braid/run/run_job.h"
@@ -91,6 +94,23 @@ TEST(RunRecord, ReadsBackWhatWasWritten) {
   job.settings.type = ElementType::bf16;
   write_file(folder / "job.json", run_job_text(job));
   EXPECT_EQ(run_job_text(read_run_job(folder / "job.json")), run_job_text(job));
+}
+
+TEST(RunJob, PlansOfModelsOfImagesAreLoaded) {
+  const TemporaryFolder folder;
+  const std::string model = folder / "config.json";
+  write_file(model, R"({"model_type": "vit", "hidden_size": 8, "num_hidden_layers": 2,
+                        "num_attention_heads": 2, "intermediate_size": 12, "image_size": 8,
+                        "patch_size": 4, "num_labels": 5})");
+  const Graph graph = load_model(model, {});
+  EXPECT_GT(graph.seq_len, 0);
+  std::mt19937_64 random(1);
+  Plan plan = random_plan_for(random, graph);
+  plan.model_source = model;
+  RunJob job;
+  job.plan = folder / "plan.json";
+  write_file(job.plan, to_text(to_json(plan)));
+  EXPECT_EQ(load_run(job).staged.batch, plan.global_batch);
 }
 
 TEST(TrainedTimes, ReadBackAsWrittenAndAreAveraged) {

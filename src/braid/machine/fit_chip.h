@@ -33,6 +33,10 @@ struct FittedChip {
 FittedChip fit_chip(const Chip& bare, std::span<const MeasuredOperator> measured,
                     double cache_bytes);
 
+/// A graph of one layer behind a layer that hands it its inputs, so that gradients of these are
+/// wanted as in the middle of a model. The layer has the number 1.
+Graph behind_a_layer(const Graph& graph);
+
 /// exp of the mean of |log(fitted / measured)|, less 1: 0.1 for a tenth off.
 double mean_error(std::span<const FittedOperator> operators);
 

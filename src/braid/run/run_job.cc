@@ -22,7 +22,11 @@ LoadedRun load_run(const RunJob& job) {
   }
   LoadedRun run;
   run.ordered = ordered_plan(plan, job.schedule);
-  run.staged = staged_model(load_model(source, {.seq_len = plan.seq_len, .dims = {}}), run.ordered);
+  // Models whose tokens are those of an image are told no length.
+  Graph graph = load_model(source, {});
+  if (graph.seq_len != plan.seq_len)
+    graph = load_model(source, {.seq_len = plan.seq_len, .dims = {}});
+  run.staged = staged_model(graph, run.ordered);
   return run;
 }
 

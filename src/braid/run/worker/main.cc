@@ -141,11 +141,11 @@ void train_rank(const RunJob& job, std::int32_t rank) {
 void measure_machine(const std::string& folder, std::int32_t rank) {
   const TrainedTimesJob job = read_trained_times_job(trained_times_job_file(folder));
   set_torch_threads(static_cast<int>(job.threads));
-  std::vector<std::int32_t> all;
-  for (std::int32_t r = 0; r < job.processes; ++r) all.push_back(r);
+  std::vector<std::vector<std::int32_t>> all(1);
+  for (std::int32_t r = 0; r < job.processes; ++r) all.front().push_back(r);
   const std::unique_ptr<RankLink> link =
-      gloo_link({folder + "/meeting", "", 0}, rank, static_cast<std::int32_t>(job.processes),
-                std::vector{all}, job.timeout_s);
+      gloo_link({folder + "/meeting", "", 0}, rank, static_cast<std::int32_t>(job.processes), all,
+                job.timeout_s);
   TrainedTimes times;
   for (const Graph& graph : job.graphs) {
     // All devices are at work while one is measured.
