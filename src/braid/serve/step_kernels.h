@@ -50,6 +50,7 @@ class StepKernels {
                StepParts& of) const;
   double attend(const ServedLayer& layer, const StepShape& shape) const;
   double attend_latent(const ServedLayer& layer, const StepShape& shape) const;
+  double join_caches(const ServedLayer& layer, const StepShape& shape) const;
   double keep_state(const ServedLayer& layer, const StepShape& shape) const;
   void feed(const ServedLayer& layer, double tokens, StepParts& of) const;
 
