@@ -30,6 +30,10 @@ StepModel& StepModel::operator=(StepModel&&) noexcept = default;
 
 const Worker& StepModel::worker() const { return kernels_->worker; }
 
+double StepModel::collective_s(Collective collective, double devices, double bytes) const {
+  return kernels_->group_time(collective, devices, bytes);
+}
+
 double StepModel::step_tokens() const {
   return draft_ ? expected_tokens(worker().draft->speculation) : 1;
 }

@@ -9,6 +9,7 @@
 #include "braid/serve/number_formats.h"
 #include "braid/serve/served_model.h"
 #include "braid/serve/speculation.h"
+#include "braid/system/collective.h"
 #include "braid/system/system.h"
 
 namespace braid {
@@ -83,6 +84,10 @@ class StepModel {
 
   const Worker& worker() const;
   const EngineFigures& figures() const { return worker().engine->figures; }
+
+  /// One collective among `devices` of the worker, which must have more than one; bytes as in
+  /// system/collective.h.
+  double collective_s(Collective collective, double devices, double bytes) const;
 
   /// Tokens that one step makes of each decoding sequence: 1 without drafts.
   double step_tokens() const;
