@@ -45,6 +45,7 @@ TEST(ServingPlan, DividedCachesAreSearchedExactly) {
   ServingJob job = with.job(150000, 10000);
   job.ttft_s = 1000;
   job.tpot_s = 1;
+  job.cached_share = 0.98;
   job.disaggregated = false;
   const ServingOutcome found = plan_serving(job);
   ASSERT_TRUE(found.plan);
