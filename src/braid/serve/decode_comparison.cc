@@ -50,7 +50,7 @@ class Comparison {
     add_kernels(scheme, fullest, fits, result);
     const double blocks = fullest.tokens * fits / job_.engine->block_tokens;
     const double evicted = 2 * (1 - fits) * fullest.tokens * memory.token_bytes;
-    result.host_s =
+    result.host_s +=
         (kTableEntryBytes * blocks + evicted / job_.output_tokens) / job_.host_bytes_per_s;
     result.tokens_per_s = (batch_ - result.waiting) / result.step_s();
     return result;
@@ -92,7 +92,8 @@ class Comparison {
     }
     result.exchange_s = parts.collectives * figures.kernel_slow;
     parts.collectives = 0;
-    result.compute_s = step.time(parts, shape, figures);
+    result.compute_s = parts.kernels() * figures.kernel_slow;
+    result.host_s += step.time(StepParts(), shape, figures);
   }
 
   /// Of all layers.

@@ -26,9 +26,9 @@ struct DecodeJob {
 struct DecodeEstimate {
   DecodeScheme scheme = DecodeScheme::data;
   DecodeTraffic layer;    ///< Bytes that a device sends for one layer.
-  double compute_s = 0;   ///< Kernels and the engine's own time, on the slowest device.
+  double compute_s = 0;   ///< Kernels, on the slowest device.
   double exchange_s = 0;  ///< Collectives.
-  double host_s = 0;      ///< Block tables to the device, evicted caches there and back.
+  double host_s = 0;      ///< Engine's own time, block tables, evicted caches there and back.
   double imbalance = 1;   ///< Cached tokens of the fullest device over their mean.
   double waiting = 0;     ///< Sequences whose caches fit on no device, in the mean.
   double step_s() const { return compute_s + exchange_s + host_s; }

@@ -5,7 +5,7 @@
 
 // Decoding attention over a part of the tokens, and the merge, as partial_attention.h has them, with
 // values in half and sums in float. Heads are kHeadDim wide. Not run where braid is developed: no
-// GPU is there. braid-cuda-decode holds them against the float64 kernel before it measures.
+// GPU is there. cuda_decode holds them against the float64 kernel before it measures.
 
 namespace braid::cuda {
 

@@ -1,4 +1,4 @@
-// braid-cuda-decode [RANKS]: one decode step of a layer of Llama-7B by RANKS ranks, on as many GPUs
+// cuda_decode [RANKS]: one decode step of a layer of Llama-7B by RANKS ranks, on as many GPUs
 // as there are (ranks share them where there are fewer), for batches of 32 to 512 and prefixes from
 // 10,000 tokens: data, tensor and cache parallelism. First it holds the kernels against the float64
 // kernel of partial_attention.h. Not run where braid is developed: no GPU is there.
@@ -16,7 +16,7 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-#include "braid/serve/cache/cuda/decode_kernels.cuh"
+#include "braid/serve/cache/decode_kernels.cuh"
 #include "braid/serve/cache/decode_traffic.h"
 #include "braid/serve/cache/partial_attention.h"
 
@@ -28,13 +28,13 @@ constexpr int kWarmUps = 3, kRepeats = 20;
 
 void check(cudaError_t status) {
   if (status == cudaSuccess) return;
-  std::fprintf(stderr, "braid-cuda-decode: %s\n", cudaGetErrorString(status));
+  std::fprintf(stderr, "cuda_decode: %s\n", cudaGetErrorString(status));
   std::exit(1);
 }
 
 void check(cublasStatus_t status) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
-  std::fprintf(stderr, "braid-cuda-decode: cuBLAS failed with status %d\n", int(status));
+  std::fprintf(stderr, "cuda_decode: cuBLAS failed with status %d\n", int(status));
   std::exit(1);
 }
 
