@@ -34,9 +34,9 @@ void print_row(const DecodeTrial& trial, std::int64_t prefix, std::int64_t perce
     const double steps = kSteps * static_cast<double>(trial.ranks);
     double formula = 0;
     for (int s = 0; s < kSteps; ++s) formula += trial_traffic(trial, scheme, s);
-    fmt::print("{:>7} {:>8} {:>7}%  {:<14} {:>9.2f} {:>14.0f} {:>14.0f}\n", trial.home.size(),
-               prefix, percent, name_of(scheme), 1e3 * run.step_s,
-               static_cast<double>(run.sent_bytes) / steps, formula / steps);
+    fmt::print("{:>7} {:>8} {:>7}%  {:<14} {:>9.2f} {:>9.2f} {:>14.0f} {:>14.0f}\n",
+               trial.home.size(), prefix, percent, name_of(scheme), 1e3 * run.step_s,
+               1e3 * run.computing_s, static_cast<double>(run.sent_bytes) / steps, formula / steps);
     std::fflush(stdout);
   }
 }
@@ -47,8 +47,8 @@ void print_row(const DecodeTrial& trial, std::int64_t prefix, std::int64_t perce
 int main(int count, char** words) {
   const std::int32_t ranks = count > 1 ? std::atoi(words[1]) : 2;
   fmt::print("{} processes, a layer of 8 heads of 64 in float64\n", ranks);
-  fmt::print("{:>7} {:>8} {:>8}  {:<14} {:>9} {:>14} {:>14}\n", "batch", "prefix", "spread",
-             "scheme", "step, ms", "bytes a rank", "by formula");
+  fmt::print("{:>7} {:>8} {:>8}  {:<14} {:>9} {:>9} {:>14} {:>14}\n", "batch", "prefix", "spread",
+             "scheme", "step, ms", "CPU, ms", "bytes a rank", "by formula");
   for (const std::int64_t sequences : {4, 16}) {
     for (const std::int64_t prefix : {256, 2048, 8192}) {
       braid::print_row(braid::trial_of(ranks, sequences, prefix, 0), prefix, 0);

@@ -12,8 +12,12 @@ namespace {
 using test::ServingFixture;
 
 DecodeJob job_of(const ServingFixture& with, double prefix, double spread, std::int64_t batch) {
-  DecodeJob job{&with.model, &with.engine, &with.system, &with.kernels,
-                serving_format(with.model, "bf16")};
+  DecodeJob job;
+  job.model = &with.model;
+  job.engine = &with.engine;
+  job.system = &with.system;
+  job.kernels = &with.kernels;
+  job.format = serving_format(with.model, "bf16");
   job.lengths = spread_lengths(prefix, spread, batch);
   job.host_bytes_per_s = 32e9;
   return job;

@@ -12,6 +12,7 @@ namespace {
 
 using test::ServingFixture;
 using testing::HasSubstr;
+using testing::Not;
 
 double best(const ServingJob& job) {
   const ServingOutcome outcome = plan_serving(job);
@@ -43,8 +44,8 @@ TEST(ServingPlan, DividedCachesAreSearchedExactly) {
   ServingFixture with("deepseek-v2", "dgx-h200:4", "vllm");
   with.engine.most_sequences = 12;
   ServingJob job = with.job(150000, 10000);
-  job.ttft_s = 1000;
-  job.tpot_s = 1;
+  job.ttft_s = 30;
+  job.tpot_s = 0.016;
   job.cached_share = 0.98;
   job.disaggregated = false;
   const ServingOutcome found = plan_serving(job);
@@ -106,6 +107,23 @@ TEST(ServingPlan, GivenDraftsAreTaken) {
               HasSubstr("--speculative-algorithm STANDALONE --speculative-draft-model-path d "
                         "--speculative-num-steps 3 --speculative-eagle-topk 1 "
                         "--speculative-num-draft-tokens 4"));
+}
+
+TEST(ServingPlan, EnginesAreToldOfDrafts) {
+  ServingPlan plan;
+  plan.decode.layout = {2, 1, 1, 2, 1, 1};
+  plan.decode.draft_tokens = 3;
+  const Engine vllm = load_engine("vllm"), trtllm = load_engine("trtllm");
+  plan.decode.engine = &vllm;
+  EXPECT_THAT(launch_lines(plan, "m", "d", 1024),
+              HasSubstr(R"( --speculative-config '{"method":"draft_model","model":"d",)"
+                        R"("num_speculative_tokens":3,"draft_tensor_parallel_size":2}')"));
+  plan.decode.engine = &trtllm;
+  EXPECT_THAT(launch_lines(plan, "m", "d", 1024),
+              HasSubstr("speculative_config: {decoding_type: DraftTarget, max_draft_len: 3, "
+                        "speculative_model_dir: d}"));
+  plan.decode.draft_tokens = 0;
+  EXPECT_THAT(launch_lines(plan, "m", "", 1024), Not(HasSubstr("speculative")));
 }
 
 TEST(ServingPlan, MoreMemoryBandwidthAndDevicesNeverHurt) {

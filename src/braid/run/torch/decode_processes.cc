@@ -5,8 +5,10 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <exception>
 #include <filesystem>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -89,6 +91,13 @@ double most_apart(const std::vector<double>& all, const std::vector<double>& own
   return most;
 }
 
+/// CPU time of this thread.
+double thread_s() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
 DecodeRun decode_as_rank(const DecodeTrial& trial, DecodeScheme scheme, int steps, bool check,
                          std::int32_t rank, const std::string& store) {
   set_torch_threads(1);
@@ -97,18 +106,19 @@ DecodeRun decode_as_rank(const DecodeTrial& trial, DecodeScheme scheme, int step
   RankTrial mine(trial, scheme, rank);
   const auto alone =
       check ? decode_alone(trial, steps) : std::vector<std::vector<double>>(at(steps));
-  std::vector<double> times;
   DecodeRun run;
+  run.step_s = run.computing_s = std::numeric_limits<double>::infinity();
   for (int s = 0; s < steps; ++s) {
     over->sum_of_all(0);
     const auto start = std::chrono::steady_clock::now();
+    const double used_s = thread_s();
     const std::vector<double> output = mine.step(*link);
-    times.push_back(
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    run.computing_s = std::min(run.computing_s, thread_s() - used_s);
+    run.step_s =
+        std::min(run.step_s,
+                 std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     if (check) run.apart = std::max(run.apart, most_apart(alone[at(s)], output, mine.returned()));
   }
-  std::nth_element(times.begin(), times.begin() + std::ssize(times) / 2, times.end());
-  run.step_s = times[times.size() / 2];
   run.sent_bytes = link->sent_bytes();
   // Nobody leaves while others may still write to it.
   over->sum_of_all(0);
@@ -164,6 +174,7 @@ DecodeRun decode_by_processes(const DecodeTrial& trial, DecodeScheme scheme, int
     close(each.from);
     waitpid(each.pid, nullptr, 0);
     all.step_s = std::max(all.step_s, own.step_s);
+    all.computing_s = std::max(all.computing_s, own.computing_s);
     all.sent_bytes += own.sent_bytes;
     all.apart = std::max(all.apart, own.apart);
   }

@@ -13,9 +13,11 @@ std::unique_ptr<DecodeLink> decode_link(RankLink& over, std::int32_t rank, std::
 
 /// What steps of a trial by processes took and sent.
 struct DecodeRun {
-  double step_s = 0;            ///< Median over steps of the slowest process.
+  double step_s = 0;            ///< Least over steps of the slowest process.
+  double computing_s = 0;       ///< Least over steps of a process's own CPU time, of the busiest.
   std::int64_t sent_bytes = 0;  ///< By all processes, all steps.
-  double apart = 0;  ///< Most that a number differs from one process's; where it was checked.
+  /// Most that a number differs from one process's, where that was checked.
+  double apart = 0;
 };
 
 /// Decodes `steps` tokens of each sequence by trial.ranks processes of this machine, forked here

@@ -13,9 +13,17 @@ constexpr double kNothing = -std::numeric_limits<double>::infinity();
 /// Tokens whose weights are kept at once.
 constexpr std::size_t kBlock = 64;
 
+/// Sums side by side, which compilers do at once.
 double dot(const double* a, const double* b, std::size_t size) {
+  constexpr std::size_t kSums = 8;
+  std::array<double, kSums> sums{};
+  std::size_t i = 0;
+  for (; i + kSums <= size; i += kSums) {
+    for (std::size_t j = 0; j < kSums; ++j) sums[j] += a[i + j] * b[i + j];
+  }
   double sum = 0;
-  for (std::size_t i = 0; i < size; ++i) sum += a[i] * b[i];
+  for (const double each : sums) sum += each;
+  for (; i < size; ++i) sum += a[i] * b[i];
   return sum;
 }
 
