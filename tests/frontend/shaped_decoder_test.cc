@@ -22,10 +22,28 @@ void expect_same_graph(const std::string& model) {
 }
 
 TEST(ShapedDecoder, IsTheGraphOfTheConfig) {
-  for (const char* model :
-       {"gpt2", "gpt3-175b", "llama-3-8b", "llama-2-7b", "qwen3-30b-a3b", "qwen3-8b", "qwen2-7b",
-        "phi-3-mini", "mixtral-8x7b", "deepseek-v3", "deepseek-v2", "deepseek-v3-mtp",
-        "gpt-oss-120b", "gemma-3-1b", "gemma-2-9b", "gpt-neox-20b"}) {
+  for (const char* model : {"gpt2",
+                            "gpt3-175b",
+                            "llama-3-8b",
+                            "llama-2-7b",
+                            "qwen3-30b-a3b",
+                            "qwen3-8b",
+                            "qwen2-7b",
+                            "phi-3-mini",
+                            "mixtral-8x7b",
+                            "deepseek-v3",
+                            "deepseek-v2",
+                            "deepseek-v3-mtp",
+                            "gpt-oss-120b",
+                            "gemma-3-1b",
+                            "gemma-2-9b",
+                            "gpt-neox-20b",
+                            "nemotron-h-8b",
+                            "nemotron-h-56b",
+                            "nemotron-3-nano",
+                            "nemotron-3-super",
+                            "nemotron-3-super-mtp",
+                            "nemotron-3.5-lightning-mtp"}) {
     expect_same_graph(model);
   }
 }
@@ -68,9 +86,21 @@ TEST(ShapedDecoder, RefusesSizesThatMakeNoModel) {
   other.latent_attention = true;
   other.qk_dim = 24;
   EXPECT_THAT(refusal_of(other), HasSubstr("says no rank of keys and values"));
-  other = shape;
-  other.state_heads = 2;
-  EXPECT_THAT(refusal_of(other), HasSubstr("state-space"));
+  ModelShape hybrid = shape;
+  hybrid.layer_pattern = "M*";
+  EXPECT_THAT(refusal_of(hybrid), HasSubstr("says no number of state-space heads"));
+  hybrid.state_heads = 8;
+  hybrid.state_head_dim = hybrid.state_size = 16;
+  hybrid.state_groups = 2;
+  EXPECT_EQ(refusal_of(hybrid), "");
+  hybrid.state_groups = 3;
+  EXPECT_THAT(refusal_of(hybrid), HasSubstr("3 state-space groups do not divide 8 heads"));
+  hybrid.layer_pattern = "G*";
+  EXPECT_THAT(refusal_of(hybrid), HasSubstr("layers of kind 'G', which are not modelled"));
+  hybrid.layer_pattern = "EE";
+  EXPECT_THAT(refusal_of(hybrid), HasSubstr("says no number of experts"));
+  hybrid.layer_pattern = "***";
+  EXPECT_THAT(refusal_of(hybrid), HasSubstr("3 layers in the pattern, 2 said otherwise"));
 }
 
 }  // namespace

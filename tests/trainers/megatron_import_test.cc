@@ -159,11 +159,35 @@ TEST(MegatronImport, ReadsLatentAttentionAndFurtherPredictions) {
 TEST(MegatronImport, SaysWhyTheSizesAreNotAllOfTheModel) {
   const std::string sizes = "--num-layers 8 --hidden-size 64 --num-attention-heads 4 ";
   EXPECT_TRUE(import(sizes).no_shape.empty());
-  for (const char* more : {"--hybrid-layer-pattern M*M*M*M*", "--hybrid-attention-ratio 0.1"}) {
-    const Import run = import(sizes + more);
-    EXPECT_FALSE(run.shape.has_value()) << more;
-    EXPECT_FALSE(run.no_shape.empty()) << more;
-  }
+  const Import run = import(sizes + "--hybrid-attention-ratio 0.1");
+  EXPECT_FALSE(run.shape.has_value());
+  EXPECT_FALSE(run.no_shape.empty());
+}
+
+TEST(MegatronImport, ReadsTheLayersOfAHybrid) {
+  const std::string sizes = "--num-layers 99 --hidden-size 64 --num-attention-heads 4 ";
+  const ModelShape shape =
+      *import(sizes +
+              "--pipeline-model-parallel-size 2 --hybrid-layer-pattern 'MEM*|EM-/*E/*E' "
+              "--mamba-num-heads 6 --mamba-state-dim 32 --moe-latent-size 24 --num-experts 4")
+           .shape;
+  EXPECT_EQ(shape.layer_pattern, "MEM*EM-");
+  EXPECT_EQ(shape.blocks, 7);
+  EXPECT_EQ(shape.mtp_pattern, "*E");
+  EXPECT_EQ(shape.mtp_modules, 2);
+  EXPECT_EQ(shape.state_heads, 6);
+  EXPECT_EQ(shape.state_head_dim, 64);
+  EXPECT_EQ(shape.state_size, 32);
+  EXPECT_EQ(shape.state_groups, 8);
+  EXPECT_EQ(shape.expert_latent, 24);
+  const ModelShape earlier = *import(sizes +
+                                     "--hybrid-override-pattern M* --mtp-num-layers 1 "
+                                     "--mtp-hybrid-override-pattern M- --mamba-head-dim 16")
+                                  .shape;
+  EXPECT_EQ(earlier.layer_pattern, "M*");
+  EXPECT_EQ(earlier.mtp_pattern, "M-");
+  EXPECT_EQ(earlier.mtp_modules, 1);
+  EXPECT_EQ(earlier.state_heads, 8);
 }
 
 TEST(MegatronImport, ReadsFormatsOfTheOptimizerState) {

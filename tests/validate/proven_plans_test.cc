@@ -1,11 +1,14 @@
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <random>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "braid/base/error.h"
+#include "braid/frontend/model.h"
 #include "braid/plan/direct_plan.h"
 #include "braid/plan/direct_stages.h"
 #include "braid/plan/trainer_file.h"
@@ -99,6 +102,68 @@ TEST_P(ProvenPlans, HaveNoFasterSingleChange) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, ProvenPlans, ::testing::Range<std::uint64_t>(0, 5));
+
+/// Visits every form of so many devices, nested or not, whatever the planner's space.
+void each_form(int devices, std::int64_t batch,
+               const std::function<void(const Parallelism&)>& visit) {
+  Parallelism p;
+  for (p.tp = 1; p.tp <= devices; p.tp *= 2) {
+    for (p.cp = 1; p.tp * p.cp <= devices; p.cp *= 2) {
+      for (p.pp = 1; p.tp * p.cp * p.pp <= devices; p.pp *= 2) {
+        p.dp = devices / (p.tp * p.cp * p.pp);
+        for (p.ep = 1; p.ep <= 8; p.ep *= 2) {
+          for (p.micro_batch = 1; batch % (std::int64_t{p.dp} * p.micro_batch) == 0;
+               p.micro_batch *= 2) {
+            p.num_micro_batches = batch / (std::int64_t{p.dp} * p.micro_batch);
+            for (int forms = 0; forms < 8; ++forms) {
+              p.sequence_parallel = (forms & 1) != 0 && p.tp > 1;
+              p.whole_experts = (forms & 2) != 0 && p.tp > 1;
+              p.zero = (forms & 4) != 0 && p.dp * p.cp > 1 ? Zero::optimizer : Zero::none;
+              visit(p);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// Nor is any form of all devices that the verifier accepts, experts whole or divided.
+TEST(ProvenForms, NoneOfExpertsIsFaster) {
+  ModelOptions options;
+  options.seq_len = 64;
+  options.layers = 2;
+  const Graph graph = load_model("mixtral-8x7b", options);
+  std::mt19937_64 random(577);
+  int accepted = 0, whole = 0;
+  for (int trial = 0; trial < 12; ++trial) {
+    const int devices = 4 << pick(random, 0, 1);
+    const System system = test::tiny_system(random, devices, 1e11 * pick(random, 1, 9));
+    Job job;
+    job.graph = &graph;
+    job.global_batch = 8;
+    const Outcome outcome = plan_braid(job, system, {}, {}, {});
+    if (outcome.status != Status::optimal) continue;
+    whole += outcome.candidates.front().plan.parallel.whole_experts ? 1 : 0;
+    each_form(devices, job.global_batch, [&](const Parallelism& form) {
+      if (form.expert_axis() % form.ep != 0) return;
+      Plan plan;
+      try {
+        plan = direct_plan(graph, {form, job.precision, job.trainer, job.global_batch}, system);
+      } catch (const Error&) {
+        return;  // The model does not allow it.
+      }
+      const Verification held = verify(plan);
+      if (!held.holds()) return;
+      ++accepted;
+      EXPECT_GE(held.iteration_time_s, outcome.objective * (1 - 1e-9))
+          << "trial " << trial << ": tp " << form.tp << " cp " << form.cp << " pp " << form.pp
+          << " ep " << form.ep << (form.whole_experts ? " whole" : "");
+    });
+  }
+  EXPECT_GT(accepted, 1000);
+  EXPECT_GT(whole, 0);
+}
 
 // What the changes are built with gives the plan itself again.
 TEST(SingleChanges, AreBuiltLikeThePlanItself) {

@@ -57,6 +57,7 @@ class Changes {
     if (!space_.recompute) change_recomputation();
     if (!space_.zero) change_zero();
     if (!space_.sequence_parallel) change_sequence_parallelism();
+    if (!space_.whole_experts) change_whole_experts();
     change_order();
     if (!space_.schedule) change_schedule();
     change_micro_batch();
@@ -139,6 +140,13 @@ class Changes {
     form.sequence_parallel = !form.sequence_parallel;
     show(form.sequence_parallel ? "sequence parallelism on" : "sequence parallelism off", form,
          counts_);
+  }
+
+  void change_whole_experts() {
+    Parallelism form = plan_.parallel;
+    if (form.tp == 1 || form.ep == 1) return;
+    form.whole_experts = !form.whole_experts;
+    show(form.whole_experts ? "experts whole" : "experts divided", form, counts_);
   }
 
   void change_order() {

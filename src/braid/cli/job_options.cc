@@ -126,6 +126,11 @@ void add_form(Verb& app, JobOptions& o, bool states_one) {
   app.add_option("--sequence-parallel", o.sequence_parallel, "Fix it: on or off")
       .one_of({"on", "off"})
       .group(kSeldom);
+  app.add_option("--whole-experts", o.whole_experts,
+                 "Fix whether tensor parallelism leaves experts whole, spread over its ranks too: "
+                 "on or off")
+      .one_of({"on", "off"})
+      .group(kSeldom);
   app.add_option("--sharding", o.sharding,
                  "How tensor parallel ranks divide layers: as the model says (manual), or also as "
                  "a search finds best (auto)")
@@ -307,6 +312,7 @@ PlannerOptions space_of(const JobOptions& o) {
   space.vp = o.vp;
   space.micro_batch = o.micro_batch;
   if (!o.sequence_parallel.empty()) space.sequence_parallel = o.sequence_parallel == "on";
+  if (!o.whole_experts.empty()) space.whole_experts = o.whole_experts == "on";
   if (!o.recompute.empty()) space.recompute = parse_recompute(o.recompute);
   space.graphpipe.greedy_orders = o.schedule == "greedy";
   if (!o.schedule.empty() && !space.graphpipe.greedy_orders)

@@ -19,7 +19,7 @@ struct JobOptions {
   std::vector<std::string> dims;
   Degrees tp, pp, dp, cp, ep, vp, micro_batch;
   int zero = -1, top = 1, threads = 0;
-  std::string sequence_parallel, recompute, schedule, sharding = "manual";
+  std::string sequence_parallel, whole_experts, recompute, schedule, sharding = "manual";
   std::string objective;      ///< Of the planner phaze; empty: its default.
   std::string network;        ///< Of piper and its relatives; empty: flat.
   std::string graph;          ///< Of graphpipe; empty: series-parallel stages.

@@ -258,6 +258,8 @@ StatedConfiguration stated_configuration(const JobOptions& job, const StatedOpti
   take(job.micro_batch, "micro-batch", p.micro_batch);
   if (!job.sequence_parallel.empty()) p.sequence_parallel = job.sequence_parallel == "on";
   p.sequence_parallel = p.sequence_parallel && p.tp > 1;
+  if (!job.whole_experts.empty()) p.whole_experts = job.whole_experts == "on";
+  p.whole_experts = p.whole_experts && p.tp > 1;
   if (!job.recompute.empty()) p.recompute = *parse_recompute(job.recompute);
   if (job.zero >= 0) p.zero = static_cast<Zero>(job.zero);
   if (p.vp > 1) p.schedule = ScheduleKind::interleaved;

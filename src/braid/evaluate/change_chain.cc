@@ -39,6 +39,10 @@ std::string schedule_words(const Parallelism& p) {
                   : std::string(name_of(p.schedule));
 }
 
+std::string ep_text(const Parallelism& p) {
+  return std::to_string(p.ep) + (p.whole_experts ? " whole" : "");
+}
+
 /// Something that a configuration says for itself.
 struct Field {
   const char* name;
@@ -57,7 +61,7 @@ constexpr std::array kFields{
           [](Parallelism& p, const Parallelism& from) { p.pp = from.pp; }},
     Field{"cp", [](const Parallelism& p) { return std::to_string(p.cp); },
           [](Parallelism& p, const Parallelism& from) { p.cp = from.cp; }},
-    Field{"ep", [](const Parallelism& p) { return std::to_string(p.ep); },
+    Field{"ep", ep_text,
           [](Parallelism& p, const Parallelism& from) {
             p.ep = from.ep;
             p.whole_experts = from.whole_experts;

@@ -47,18 +47,21 @@ SpaceOptions restrictions(const Parallelism& p) {
   SpaceOptions options;
   fix_degrees(p, options);
   if (p.vp > 1) options.vp = p.vp;
-  if (p.sequence_parallel) options.sequence_parallel = true;
+  if (p.tp > 1) options.sequence_parallel = p.sequence_parallel;
+  if (p.whole_experts) options.whole_experts = true;
   return options;
 }
 
-/// Throws Error for groups of experts that data and context parallel ranks do not make up.
+/// Throws Error for groups of experts that the ranks they are spread over do not make up.
 void check_expert_ranks(const Parallelism& p) {
   const std::int64_t ranks = p.expert_axis();
-  if (p.whole_experts || ranks % p.ep == 0) return;
+  if (ranks % p.ep == 0) return;
   throw Error(Where{"", 0, "--ep"},
-              fmt::format("experts are split over data and context parallel ranks, not over tp or "
-                          "pp, and {} does not divide dp times cp, {}",
-                          p.ep, ranks),
+              fmt::format("experts are split over data and context parallel ranks, {}, and {} does "
+                          "not divide {}, {}",
+                          p.whole_experts ? "and tensor parallel ones where these leave them whole"
+                                          : "not over tp (without --whole-experts on) or pp",
+                          p.ep, p.whole_experts ? "dp times cp times tp" : "dp times cp", ranks),
               fmt::format("choose a divisor of {}, or change --tp, --pp, --dp or --cp", ranks));
 }
 

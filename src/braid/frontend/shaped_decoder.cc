@@ -1,10 +1,12 @@
 #include "braid/frontend/shaped_decoder.h"
 
 #include <algorithm>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
+#include "braid/base/text.h"
 #include "braid/frontend/config_fields.h"
 #include "braid/frontend/decoder.h"
 
@@ -21,10 +23,50 @@ void check_size(const ShapeSource& source, const char* what, std::int64_t size, 
   }
 }
 
-void check_shape(const ModelShape& shape, const ShapeSource& source) {
-  if (!shape.layer_pattern.empty() || shape.state_heads > 0) {
-    throw Error(Where{source.file, 0, ""}, "the model has state-space layers", kRemedy);
+/// Sizes of state-space layers: products of three of state, taps and chunk, and a width, stay
+/// within 64 bits.
+void check_state_space(const ModelShape& shape, const ShapeSource& source) {
+  constexpr std::int64_t kMostState = 1 << 13;
+  check_size(source, "number of state-space heads", shape.state_heads, kMostWidth);
+  check_size(source, "width of state-space heads", shape.state_head_dim,
+             kMostWidth / shape.state_heads);
+  check_size(source, "state of state-space heads", shape.state_size, kMostState);
+  check_size(source, "number of state-space groups", shape.state_groups, shape.state_heads);
+  if (shape.state_heads % shape.state_groups != 0) {
+    throw Error(Where{source.file, 0, ""},
+                fmt::format("{} state-space groups do not divide {} heads", shape.state_groups,
+                            shape.state_heads),
+                "change one of them");
   }
+}
+
+/// A hybrid's layers are of kinds that are known, and the sizes of state-space ones are there.
+void check_hybrid(const ModelShape& shape, const ShapeSource& source) {
+  const std::string all = shape.layer_pattern + shape.mtp_pattern;
+  const std::size_t other = all.find_first_not_of("M*-E");
+  if (other != std::string::npos) {
+    throw Error(Where{source.file, 0, ""},
+                fmt::format("the model has layers of kind {}, which are not modelled",
+                            in_quotes(all.substr(other, 1))),
+                "M is a state-space layer, * attention, - a feed-forward network, E experts");
+  }
+  if (std::ssize(shape.layer_pattern) != shape.blocks) {
+    throw Error(Where{source.file, 0, ""},
+                fmt::format("{} layers in the pattern, {} said otherwise",
+                            shape.layer_pattern.size(), shape.blocks),
+                "change one of them");
+  }
+  if (all.find('M') != std::string::npos) check_state_space(shape, source);
+  if (all.find('E') != std::string::npos && shape.experts == 0) {
+    throw Error(Where{source.file, 0, ""}, "says no number of experts", kRemedy);
+  }
+  if (shape.mtp_modules > 0 && shape.mtp_pattern.empty()) {
+    throw Error(Where{source.file, 0, ""}, "says no layers of its further predictions", kRemedy);
+  }
+}
+
+void check_shape(const ModelShape& shape, const ShapeSource& source) {
+  if (!shape.layer_pattern.empty()) check_hybrid(shape, source);
   check_size(source, "number of layers", shape.blocks, kMostLayers);
   check_size(source, "hidden size", shape.hidden, kMostWidth);
   check_size(source, "number of attention heads", shape.heads, kMostWidth);
@@ -97,6 +139,17 @@ bool is_marked(const std::string& marks, std::int64_t b) {
   return at >= marks.size() || marks[at] == '1';
 }
 
+ExpertsSpec experts_of(const ModelShape& shape) {
+  return {.count = shape.experts,
+          .top_k = shape.top_k,
+          .inner = shape.expert_inner,
+          .shared_inner = shape.shared_inner,
+          .latent = shape.expert_latent,
+          .biased = shape.expert_bias,
+          .clamped = shape.expert_clamp,
+          .shared_gate = shape.shared_gate};
+}
+
 BlockSpec block_of(const ModelShape& shape, std::int64_t b) {
   BlockSpec block;
   block.hidden = shape.hidden;
@@ -112,15 +165,31 @@ BlockSpec block_of(const ModelShape& shape, std::int64_t b) {
   if (shape.experts == 0 || b < shape.dense_blocks || !is_marked(shape.expert_blocks, b)) {
     return block;
   }
-  block.experts = {.count = shape.experts,
-                   .top_k = shape.top_k,
-                   .inner = shape.expert_inner,
-                   .shared_inner = shape.shared_inner,
-                   .latent = shape.expert_latent,
-                   .biased = shape.expert_bias,
-                   .clamped = shape.expert_clamp,
-                   .shared_gate = shape.shared_gate};
+  block.experts = experts_of(shape);
   return block;
+}
+
+/// A layer of a hybrid: a half of a block.
+BlockSpec half_of(const ModelShape& shape, char kind) {
+  BlockSpec block = block_of(shape, 0);
+  block.halves = kind == 'M' || kind == '*' ? Halves::mixing : Halves::feeding;
+  block.experts = kind == 'E' ? experts_of(shape) : ExpertsSpec();
+  if (kind != 'M') return block;
+  // Megatron-LM's and Nemotron's taps and chunk are those of the spec.
+  block.state_space.heads = shape.state_heads;
+  block.state_space.head_dim = shape.state_head_dim;
+  block.state_space.state = shape.state_size;
+  block.state_space.groups = shape.state_groups;
+  return block;
+}
+
+std::vector<BlockSpec> blocks_of(const ModelShape& shape) {
+  std::vector<BlockSpec> blocks;
+  if (shape.layer_pattern.empty()) {
+    for (std::int64_t b = 0; b < shape.blocks; ++b) blocks.push_back(block_of(shape, b));
+  }
+  for (const char kind : shape.layer_pattern) blocks.push_back(half_of(shape, kind));
+  return blocks;
 }
 
 }  // namespace
@@ -129,7 +198,7 @@ Graph graph_of_shape(const ModelShape& shape, const ShapeSource& source) {
   check_shape(shape, source);
   DecoderSpec spec;
   spec.name = source.file;
-  for (std::int64_t b = 0; b < shape.blocks; ++b) spec.blocks.push_back(block_of(shape, b));
+  spec.blocks = blocks_of(shape);
   spec.vocab = shape.vocab;
   spec.embedding_width = shape.embedding_width;
   spec.positions = shape.positions;
@@ -137,7 +206,10 @@ Graph graph_of_shape(const ModelShape& shape, const ShapeSource& source) {
   spec.dropout = shape.dropout;
   spec.mtp.count = shape.mtp_modules;
   spec.mtp.shared = shape.mtp_shared;
-  if (spec.mtp.count > 0) spec.mtp.blocks = {spec.blocks.back()};
+  if (spec.mtp.count > 0 && shape.layer_pattern.empty()) spec.mtp.blocks = {spec.blocks.back()};
+  if (spec.mtp.count > 0) {
+    for (const char kind : shape.mtp_pattern) spec.mtp.blocks.push_back(half_of(shape, kind));
+  }
   Graph graph = build_decoder(spec, source.seq_len);
   graph.shape = shape;
   return graph;

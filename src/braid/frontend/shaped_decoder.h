@@ -15,8 +15,8 @@ struct ShapeSource {
 
 /// The decoder-only transformer of these sizes, such as a trainer's arguments state: the same graph
 /// that its config.json would give, but for OPT, whose position table has rows before the first.
-/// Hybrids of state-space layers are left to that file. Throws Error, naming `file`, where a size
-/// that it takes is missing, too large or does not fit the others.
+/// Throws Error, naming `file`, where a size that it takes is missing, too large or does not fit
+/// the others, or a hybrid has a kind of layer that is not modelled.
 ///
 ///     ModelShape shape;                  // sizes, as import_megatron() reads them
 ///     Graph graph = graph_of_shape(shape, {.file = "train.sh", .seq_len = 4096});

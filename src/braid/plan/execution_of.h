@@ -4,8 +4,7 @@
 
 namespace braid {
 
-/// How layers run in a stage or plan of such a form: Parallelism, or planners' Configuration, which
-/// knows nothing of whole experts.
+/// How layers run in a stage or plan of such a form: Parallelism, or planners' Configuration.
 template <typename Form>
 Execution execution_of(const Form& form) {
   Execution how;
@@ -14,7 +13,7 @@ Execution execution_of(const Form& form) {
   how.sequence_parallel = form.sequence_parallel;
   how.cp = form.cp;
   how.ep = form.ep;
-  if constexpr (requires { form.whole_experts; }) how.whole_experts = form.whole_experts;
+  how.whole_experts = form.whole_experts;
   how.recompute = form.recompute;
   how.offload_activations = form.offload_activations;
   how.offload_weights = form.offload_weights;

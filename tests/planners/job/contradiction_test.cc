@@ -114,14 +114,19 @@ struct Combination {
 
 const std::vector<Combination> kCombinations = {
     {"experts are not split over tp",
-     [](SpaceLimits&, SpaceOptions& o) { o.tp = 8, o.ep = 64, o.micro_batch = 1; },
-     {"--tp 8", "--ep 64"},
-     {"experts are split over data and context parallel ranks, not over tp",
-      "at most the 64 devices"}},
+     [](SpaceLimits&, SpaceOptions& o) {
+       o.tp = 8, o.ep = 64, o.micro_batch = 1, o.whole_experts = false;
+     },
+     {"--whole-experts off", "--tp 8", "--ep 64"},
+     {"experts are split over data and context parallel ranks", "at most the 64 devices"}},
+    {"whole experts need sequence parallelism",
+     [](SpaceLimits&, SpaceOptions& o) { o.tp = 8, o.ep = 64, o.sequence_parallel = false; },
+     {"--sequence-parallel off", "--tp 8", "--ep 64"},
+     {"over tp where it leaves them whole"}},
     {"nor over pp",
      [](SpaceLimits&, SpaceOptions& o) { o.pp = 4, o.ep = 64, o.zero = Zero::optimizer; },
      {"--pp 4", "--ep 64"},
-     {"not over tp or pp"}},
+     {"not over pp"}},
     {"heads",
      [](SpaceLimits&, SpaceOptions& o) {
        o.tp = Degrees({3, 5}), o.pp = 2;

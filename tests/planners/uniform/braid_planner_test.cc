@@ -34,6 +34,7 @@ PlanClass class_of_plan(const Parallelism& p) {
   return {p.tp,
           p.cp,
           p.ep,
+          p.whole_experts ? 1 : 0,
           p.pp,
           p.dp,
           static_cast<int>(p.recompute),
@@ -160,6 +161,38 @@ TEST(BraidPlanner, AgreesWithExhaustiveSearch) {
   }
   EXPECT_GT(infeasible, 50);
   EXPECT_GT(optimal, feasible / 2);
+}
+
+/// A model with experts, whole ones better than divided ones where messages are slow.
+Graph expert_graph(int layers) {
+  ModelOptions options;
+  options.seq_len = 64;
+  options.layers = layers;
+  return load_model("mixtral-8x7b", options);
+}
+
+TEST(BraidPlanner, AgreesWithExhaustiveSearchOnExperts) {
+  std::mt19937_64 random(1618);
+  const Graph graph = expert_graph(1);
+  int optimal = 0, whole = 0;
+  for (int trial = 0; trial < 20; ++trial) {
+    const int devices = 1 << pick(random, 1, 3);
+    const double memory_bytes = pick(random, 0, 2) == 0 ? 1e13 : 1e10 * pick(random, 1, 9);
+    const System system = test::tiny_system(random, devices, memory_bytes);
+    Job job;
+    job.graph = &graph;
+    job.global_batch = pick(random, 1, 2) * 2;
+    SpaceOptions space;
+    space.allow_offload = false;
+    space.cp = Degrees({}, 2);
+    const Outcome outcome = plan_braid(job, system, space, {}, {});
+    expect_agrees(outcome, brute_force(job, system, space), "trial " + std::to_string(trial));
+    if (outcome.candidates.empty()) continue;
+    optimal += outcome.status == Status::optimal ? 1 : 0;
+    whole += outcome.candidates[0].plan.parallel.whole_experts ? 1 : 0;
+  }
+  EXPECT_GT(optimal, 5);
+  EXPECT_GT(whole, 0);
 }
 
 TEST(BraidPlanner, AgreesWithExhaustiveSearchOnDataflowChips) {

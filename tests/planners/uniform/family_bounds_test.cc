@@ -45,6 +45,7 @@ void expect_bounds_hold(const Job& job, const System& system, const SpaceOptions
     family.tp = configuration.tp;
     family.cp = configuration.cp;
     family.ep = configuration.ep;
+    family.whole_experts = configuration.whole_experts;
     const std::int64_t replicas = std::int64_t{configuration.pp} * configuration.dp;
     const FamilyBounds bounds = family_bounds(chain, tables, family, sizes, limits, space);
     const double family_bound_s = bounds.time_s(replicas, job.global_batch);

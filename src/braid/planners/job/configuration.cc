@@ -15,6 +15,7 @@ Parallelism to_parallelism(const Configuration& configuration) {
   parallel.micro_batch = configuration.micro_batch;
   parallel.num_micro_batches = configuration.num_micro_batches;
   parallel.sequence_parallel = configuration.sequence_parallel;
+  parallel.whole_experts = configuration.whole_experts;
   parallel.recompute = configuration.recompute;
   parallel.zero = configuration.zero;
   parallel.schedule = configuration.schedule;
@@ -37,6 +38,7 @@ Configuration stage_configuration(const Parallelism& form) {
   how.dp = form.dp;
   how.micro_batch = form.micro_batch;
   how.sequence_parallel = form.sequence_parallel;
+  how.whole_experts = form.whole_experts;
   how.zero = form.zero;
   how.offload_optimizer = form.offload_optimizer;
   how.offload_weights = form.offload_weights;
@@ -49,6 +51,7 @@ Configuration with_execution(Configuration stage, const Execution& how) {
   stage.ep = how.ep;
   stage.micro_batch = how.micro_batch;
   stage.sequence_parallel = how.sequence_parallel;
+  stage.whole_experts = how.whole_experts;
   stage.recompute = how.recompute;
   stage.offload_activations = how.offload_activations;
   stage.offload_weights = how.offload_weights;

@@ -25,6 +25,7 @@ struct Configuration {
   std::int32_t tp = 1, cp = 1, ep = 1, pp = 1, dp = 1, vp = 1, micro_batch = 1;
   std::int64_t num_micro_batches = 1;
   bool sequence_parallel = false;
+  bool whole_experts = false;                    ///< Execution::whole_experts.
   ShardingKind sharding = ShardingKind::manual;  ///< Another only without sequence parallelism.
   AxisOrder order = AxisOrder::pipeline_outermost;
   ScheduleKind schedule = ScheduleKind::one_f_one_b;
@@ -36,6 +37,18 @@ struct Configuration {
   // NOLINTNEXTLINE(modernize-use-nullptr): misread by clang-tidy 14, there is no pointer here.
   friend auto operator<=>(const Configuration&, const Configuration&) = default;
 };
+
+/// Ranks of a stage that experts are spread and replicated over: a multiple of ep.
+inline std::int64_t expert_axis(const Configuration& configuration) {
+  return std::int64_t{configuration.dp} * configuration.cp *
+         (configuration.whole_experts ? configuration.tp : 1);
+}
+
+/// Of these, those in front of the data-parallel axis: expert groups of no more lie the same way
+/// wherever the pipeline does.
+inline std::int64_t inner_expert_axis(const Configuration& configuration) {
+  return std::int64_t{configuration.cp} * (configuration.whole_experts ? configuration.tp : 1);
+}
 
 Parallelism to_parallelism(const Configuration& configuration);
 Execution to_execution(const Configuration& configuration);

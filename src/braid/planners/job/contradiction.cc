@@ -90,7 +90,10 @@ class SpaceWalk {
       if (!can_divide(options_.can, to_execution(c))) continue;
       for (const int ep : eps_) {
         c.ep = ep;
-        if (found_in_family(c)) return true;
+        for (const bool whole : {false, true}) {
+          c.whole_experts = whole;
+          if (allows_experts(options_, to_execution(c)) && found_in_family(c)) return true;
+        }
       }
     }
     return false;
@@ -103,7 +106,7 @@ class SpaceWalk {
       return false;
     }
     if (!can_divide(options_.can, to_execution(c))) return false;
-    if (keeps(SpaceRule::expert_ranks) && !experts_nest(c.ep, c.cp)) return false;
+    if (keeps(SpaceRule::expert_ranks) && !experts_nest(to_execution(c))) return false;
     for (const int pp : pps_) {
       c.pp = pp;
       const std::int64_t shards = std::int64_t{c.tp} * c.cp * pp;
@@ -126,7 +129,7 @@ class SpaceWalk {
       return false;
     }
     if (keeps(SpaceRule::batch) && limits_.global_batch % c.dp != 0) return false;
-    if (keeps(SpaceRule::expert_ranks) && replicas % c.ep != 0) return false;
+    if (keeps(SpaceRule::expert_ranks) && expert_axis(c) % c.ep != 0) return false;
     if (!options_.can.fills_nodes(std::int64_t{c.tp} * c.cp * c.pp, c.dp, c.ep)) return false;
     if (is_excluded(options_.can, c, kDegreeTraits)) return false;
     const std::vector<Zero> states = states_of(c);
@@ -243,11 +246,9 @@ class SpaceWalk {
 
 /// Why a trainer cannot be told what is fixed; where it depends on sequence parallelism, with and
 /// without.
-std::string trainer_text(SpaceOptions options) {
-  // The space has no whole experts beside tensor parallelism.
-  const auto why = [&] {
-    return refusal_of_fixed(options.can, options, bit_of(FormTrait::whole_experts));
-  };
+std::string trainer_text(SpaceOptions options, bool has_experts) {
+  const FormTraits decided = has_experts ? 0 : bit_of(FormTrait::whole_experts);
+  const auto why = [&] { return refusal_of_fixed(options.can, options, decided); };
   std::vector<std::string> reasons = {why()};
   if (reasons.front().empty() && !options.sequence_parallel) {
     reasons.clear();
@@ -279,9 +280,8 @@ std::string rule_text(SpaceRule rule, const SpaceLimits& limits, const SpaceOpti
       return split.experts == 0 ? "the model has no experts"
                                 : "ep divides the " + number(split.experts) + " experts";
     case SpaceRule::expert_ranks:
-      return "experts are split over data and context parallel ranks, not over tp or pp (ep "
-             "divides "
-             "dp·cp)";
+      return "experts are split over data and context parallel ranks, and over tp where it leaves "
+             "them whole, not over pp (ep divides dp·cp, or tp·cp·dp)";
     case SpaceRule::devices:
       return std::string("tp·cp·pp·dp is ") + (options.all_devices ? "all " : "at most the ") +
              number(limits.devices) + (limits.devices == 1 ? " device" : " devices");
@@ -295,7 +295,7 @@ std::string rule_text(SpaceRule rule, const SpaceLimits& limits, const SpaceOpti
     case SpaceRule::passes:
       return "an iteration has at most " + number(kMostPlannedPasses) + " forward passes";
     case SpaceRule::trainer:
-      return trainer_text(options);
+      return trainer_text(options, split.experts > 0);
     case SpaceRule::profile:
       break;
   }
@@ -347,6 +347,10 @@ std::vector<GivenRestriction> given_restrictions(const SpaceOptions& options) {
   if (options.schedule) {
     add("--schedule", std::string(name_of(*options.schedule)),
         [](SpaceOptions& space) { space.schedule.reset(); });
+  }
+  if (options.whole_experts) {
+    add("--whole-experts", *options.whole_experts ? "on" : "off",
+        [](SpaceOptions& space) { space.whole_experts.reset(); });
   }
   add_degree("pp", &SpaceOptions::pp);
   add_degree("cp", &SpaceOptions::cp);

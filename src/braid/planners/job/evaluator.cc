@@ -36,7 +36,7 @@ int Evaluator::replicas_of(const Configuration& configuration) const {
 }
 
 Evaluator::Form& Evaluator::form_of(const Configuration& c) {
-  const FormKey key{c.tp, c.cp, c.ep, c.pp, c.dp, c.order, replicas_of(c)};
+  const FormKey key{c.tp, c.cp, c.ep, c.whole_experts, c.pp, c.dp, c.order, replicas_of(c)};
   if (last_ == nullptr || key != last_key_) {
     const auto [entry, is_new] = forms_.try_emplace(key);
     Form& form = entry->second;

@@ -72,7 +72,7 @@ class Evaluator {
     };
     std::vector<Handover> handovers;
   };
-  using FormKey = std::tuple<int, int, int, int, int, AxisOrder, int>;
+  using FormKey = std::tuple<int, int, int, bool, int, int, AxisOrder, int>;
 
   /// Copies of sharded state that the trainer makes, Parallelism::replicate.
   int replicas_of(const Configuration& configuration) const;

@@ -11,6 +11,7 @@ Parallelism fixed_form(const SpaceOptions& space) {
   form.dp = space.dp.least();
   form.cp = space.cp.least();
   form.ep = space.ep.least();
+  form.whole_experts = space.whole_experts.value_or(false) && form.tp > 1 && form.ep > 1;
   form.vp = space.vp.least();
   if (form.vp > 1) form.schedule = ScheduleKind::interleaved;
   return form;
@@ -26,7 +27,10 @@ FormTraits fixed_traits(const SpaceOptions& space) {
   };
   const bool tp = decide(space.tp, FormTrait::tensor_parallel);
   decide(space.cp, FormTrait::context_parallel);
-  decide(space.ep, FormTrait::expert_parallel);
+  const bool ep = decide(space.ep, FormTrait::expert_parallel);
+  // Only both together leave a choice.
+  const bool one = (tp && space.tp.least() == 1) || (ep && space.ep.least() == 1);
+  if (one || (tp && ep && space.whole_experts)) known |= bit_of(FormTrait::whole_experts);
   decide(space.dp, FormTrait::data_parallel);
   const bool pp = decide(space.pp, FormTrait::pipelines);
   if (tp && space.sequence_parallel) known |= bit_of(FormTrait::sequence_parallel);

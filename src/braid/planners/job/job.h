@@ -43,6 +43,7 @@ enum class Preference : std::uint8_t {
 struct SpaceOptions {
   Degrees tp, pp, dp, cp, ep, vp, micro_batch;
   std::optional<bool> sequence_parallel;
+  std::optional<bool> whole_experts;  ///< Where both tp and ep are above 1.
   std::optional<Recompute> recompute;
   std::optional<Zero> zero;
   std::optional<ScheduleKind> schedule;

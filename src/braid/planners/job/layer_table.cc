@@ -53,8 +53,8 @@ bool LayerTables::is_last(const Configuration& c) const {
   const Configuration& last = last_configuration_;
   return last_ != nullptr && c.tp == last.tp && c.pp == last.pp && c.dp == last.dp &&
          c.micro_batch == last.micro_batch && c.num_micro_batches == last.num_micro_batches &&
-         c.cp == last.cp && c.ep == last.ep && c.recompute == last.recompute &&
-         c.offload_activations == last.offload_activations &&
+         c.cp == last.cp && c.ep == last.ep && c.whole_experts == last.whole_experts &&
+         c.recompute == last.recompute && c.offload_activations == last.offload_activations &&
          c.offload_weights == last.offload_weights && c.zero == last.zero &&
          c.order == last.order && c.sequence_parallel == last.sequence_parallel &&
          c.sharding == last.sharding;
@@ -63,7 +63,8 @@ bool LayerTables::is_last(const Configuration& c) const {
 /// How many devices the groups of a layer lie on; 0 where that makes no difference.
 std::int64_t LayerTables::devices_of(const Configuration& configuration, bool spread) {
   if (stages_ == Stages::unknown) return system_.device_count;
-  const std::array<int, 4> groups{configuration.tp, configuration.cp, configuration.ep,
+  const std::array<int, 5> groups{configuration.tp, configuration.cp, configuration.ep,
+                                  static_cast<int>(configuration.whole_experts),
                                   spread ? configuration.pp : 0};
   if (groups != last_groups_) {
     last_groups_ = groups;
@@ -76,22 +77,23 @@ std::int64_t LayerTables::devices_of(const Configuration& configuration, bool sp
 
 LayerTables::FormKey LayerTables::form_key(const Configuration& configuration) {
   // The groups of a layer's collectives start at the first device; only expert groups that reach
-  // past the context axis depend on where the pipeline lies.
+  // past the axes in front of the data-parallel one depend on where the pipeline lies.
   const bool one_stage = configuration.pp == 1 && !shared_.empty();
-  const bool spread =
-      configuration.ep > configuration.cp && configuration.order == AxisOrder::data_outermost;
+  const bool spread = configuration.ep > inner_expert_axis(configuration) &&
+                      configuration.order == AxisOrder::data_outermost;
   return {configuration.tp,
           configuration.cp,
           configuration.ep,
           configuration.micro_batch,
           spread || one_stage ? configuration.pp : 0,
-          devices_of(configuration, spread)};
+          devices_of(configuration, spread),
+          configuration.whole_experts};
 }
 
 LayerTables::Form& LayerTables::form_of(const FormKey& key, const Configuration& configuration) {
   const auto [entry, is_new] = forms_.try_emplace(key);
   if (is_new) {
-    entry->second.groups = layer_groups(to_parallelism(configuration), std::get<5>(key), system_);
+    entry->second.groups = layer_groups(to_parallelism(configuration), key.devices, system_);
   }
   return entry->second;
 }
@@ -171,15 +173,16 @@ void LayerTables::adapt(const Configuration& configuration, std::span<LayerCost>
 
 std::size_t LayerTables::Hash::operator()(const Key& key) const {
   HashMix hash;
-  const auto& [tp, cp, ep, micro_batch, pp, devices] = key.form;
-  hash.add(tp, cp);
-  hash.add(ep, micro_batch);
-  hash.add(static_cast<std::uint64_t>(pp));
-  hash.add(static_cast<std::uint64_t>(devices));
+  const FormKey& form = key.form;
+  hash.add(form.tp, form.cp);
+  hash.add(form.ep, form.micro_batch);
+  hash.add(static_cast<std::uint64_t>(form.pp));
+  hash.add(static_cast<std::uint64_t>(form.devices));
   hash.add(static_cast<std::uint64_t>(key.accumulated));
   hash.add(static_cast<std::uint64_t>(key.sequence_parallel) |
            static_cast<std::uint64_t>(key.offload_activations) << 1U |
            static_cast<std::uint64_t>(key.offload_weights) << 2U |
+           static_cast<std::uint64_t>(form.whole_experts) << 3U |
            static_cast<std::uint64_t>(key.sharding) << 8U |
            static_cast<std::uint64_t>(key.recompute) << 16U);
   return hash.value();

@@ -106,9 +106,15 @@ class LayerTables {
   }
 
  private:
-  /// What groups and times rest on, whatever trades time for memory: tp, cp, ep, micro-batch, and
-  /// what of pipeline and devices counts.
-  using FormKey = std::tuple<int, int, int, int, std::int64_t, std::int64_t>;
+  /// What groups and times rest on, whatever trades time for memory.
+  struct FormKey {
+    int tp = 1, cp = 1, ep = 1, micro_batch = 1;
+    std::int64_t pp = 0, devices = 0;  ///< As far as these count; 0: not.
+    bool whole_experts = false;
+
+    // NOLINTNEXTLINE(modernize-use-nullptr): misread by clang-tidy 14, there is no pointer here.
+    friend auto operator<=>(const FormKey&, const FormKey&) = default;
+  };
   struct Key {
     FormKey form;
     bool sequence_parallel = false;
@@ -167,7 +173,7 @@ class LayerTables {
   std::unique_ptr<Kept> kept_ = std::make_unique<Kept>();
   Configuration last_configuration_;  ///< Searches mostly ask for the same table again.
   LayerTable* last_ = nullptr;
-  std::array<int, 4> last_groups_{};  ///< Degrees that devices_of() was last asked for.
+  std::array<int, 5> last_groups_{};  ///< Degrees that devices_of() was last asked for.
   bool last_lies_evenly_ = false;
 };
 

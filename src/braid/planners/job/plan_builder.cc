@@ -12,6 +12,7 @@ RunKey run_key(const Configuration& how) {
           how.ep,
           how.micro_batch,
           how.sequence_parallel,
+          how.whole_experts,
           how.sharding,
           how.recompute,
           how.offload_activations,

@@ -14,7 +14,7 @@
 namespace braid {
 
 /// What of a configuration tells how layers run: its options' and their costs' key.
-using RunKey = std::tuple<int, int, int, int, bool, ShardingKind, Recompute, bool, bool>;
+using RunKey = std::tuple<int, int, int, int, bool, bool, ShardingKind, Recompute, bool, bool>;
 RunKey run_key(const Configuration& how);
 
 /// What stages with these degrees and trades say of themselves, where they have a form of their

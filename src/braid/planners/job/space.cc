@@ -121,7 +121,13 @@ void check_split(const SpaceLimits& limits, const SpaceOptions& options) {
     alone.*degree = all.*degree;
     if (limits.split.listed == nullptr) check(option, alone, "change it or leave it out");
   }
-  all.sequence_parallel = all.tp > 1 && options.sequence_parallel.value_or(false);
+  const bool whole = options.whole_experts.value_or(false) && all.tp > 1 && all.ep > 1;
+  if (whole && !options.sequence_parallel.value_or(true)) {
+    throw Error(Where{"", 0, "--whole-experts"},
+                "experts that tp does not divide need sequence parallelism",
+                "leave one of --whole-experts and --sequence-parallel out");
+  }
+  all.sequence_parallel = all.tp > 1 && options.sequence_parallel.value_or(whole);
   check(all.sequence_parallel && limits.split.listed == nullptr ? "--sequence-parallel" : "", all,
         "change --tp, --cp, --ep or --seq-len");
 }
@@ -195,28 +201,38 @@ void check_space(const SpaceLimits& limits, const SpaceOptions& options) {
 
 namespace {
 
-/// Adds the splits with the tp and cp of `how`, pp·dp = replicas and an ep among `ep`.
+/// Whether experts can be spread so: whole ones need sequence parallelism.
+bool spreads_experts(Execution how, const SpaceLimits& limits, const SpaceOptions& options) {
+  how.sequence_parallel = how.whole_experts;
+  if (how.whole_experts && (!options.sequence_parallel.value_or(true) ||
+                            !options.can.allows_sequence_parallel(true, how.tp))) {
+    return false;
+  }
+  return experts_nest(how) && can_divide(options.can, how) && refusal(limits.split, how).empty();
+}
+
+/// Adds the splits with the tp, cp and whole_experts of `how`, pp·dp = replicas and an ep among
+/// `ep`.
 void add_splits(Execution how, std::int64_t replicas, const Degrees& ep, const SpaceLimits& limits,
                 const SpaceOptions& options, std::vector<Configuration>& out) {
   for (const int pp : options.pp.among(divisors(replicas, limits.layers))) {
     if (pp > options.can.most_stages) continue;
     const std::int64_t dp = replicas / pp;
     if (limits.global_batch % dp != 0 || !options.dp.allows(dp)) continue;
+    Configuration split;
+    split.tp = how.tp;
+    split.cp = how.cp;
+    split.whole_experts = how.whole_experts;
+    split.pp = pp;
+    split.dp = static_cast<int>(dp);
+    split.recompute = options.recompute.value_or(Recompute::none);
     const std::int64_t most_ep = limits.split.experts > 0 ? limits.split.experts : 1;
-    for (const int one : ep.among(divisors(dp * how.cp, most_ep))) {
-      how.ep = one;
-      if (!can_divide(options.can, how)) continue;
+    for (const int one : ep.among(divisors(expert_axis(split), most_ep))) {
+      how.ep = split.ep = one;
+      if (!allows_experts(options, how)) continue;
       if (!options.can.fills_nodes(std::int64_t{how.tp} * how.cp * pp, dp, one)) continue;
-      if (!experts_nest(one, how.cp)) continue;
-      if (!refusal(limits.split, how).empty()) continue;
-      Configuration split;
-      split.tp = how.tp;
-      split.cp = how.cp;
-      split.pp = pp;
-      split.ep = one;
-      split.dp = static_cast<int>(dp);
-      split.recompute = options.recompute.value_or(Recompute::none);
-      if (has_more_dimensions(split, options)) continue;
+      if (!spreads_experts(how, limits, options) || has_more_dimensions(split, options)) continue;
+      if (is_excluded(options.can, split, kDegreeTraits)) continue;
       out.push_back(split);
     }
   }
@@ -232,7 +248,10 @@ std::vector<Configuration> splits_of_devices(std::int64_t devices, const SpaceLi
       how.tp = tp;
       how.cp = cp;
       if (!refusal(limits.split, how).empty() || !can_divide(options.can, how)) continue;
-      add_splits(how, devices / tp / cp, options.ep, limits, options, out);
+      for (const bool whole : {false, true}) {
+        how.whole_experts = whole;
+        add_splits(how, devices / tp / cp, options.ep, limits, options, out);
+      }
     }
   }
   return out;
@@ -254,32 +273,45 @@ std::vector<int> tensor_degrees(const SpaceLimits& limits) {
 
 }  // namespace
 
+namespace {
+
+/// Adds the families with the tp and cp of `how`.
+void add_families(Execution how, std::int64_t most_replicas, const SpaceLimits& limits,
+                  const SpaceOptions& options, std::vector<Family>& out) {
+  const std::int64_t experts = std::max<std::int64_t>(1, limits.split.experts);
+  for (const int ep : options.ep.among(divisors(experts, limits.devices))) {
+    for (const bool whole : {false, true}) {
+      how.ep = ep;
+      how.whole_experts = whole;
+      if (!whole && ep > limits.devices / how.tp) continue;
+      if (!allows_experts(options, how) || !spreads_experts(how, limits, options)) continue;
+      Family family;
+      family.configuration.tp = how.tp;
+      family.configuration.cp = how.cp;
+      family.configuration.ep = ep;
+      family.configuration.whole_experts = whole;
+      family.configuration.recompute = options.recompute.value_or(Recompute::none);
+      family.most_replicas = most_replicas;
+      if (has_more_dimensions(family.configuration, options)) continue;
+      out.push_back(family);
+    }
+  }
+}
+
+}  // namespace
+
 std::vector<Family> families(const SpaceLimits& limits, const SpaceOptions& options) {
-  const SplitLimits& split = limits.split;
   std::vector<Family> out;
   for (const int tp : options.tp.among(tensor_degrees(limits))) {
     const std::int64_t room = limits.devices / tp;
     for (const int cp :
-         options.cp.among(divisors(std::max<std::int64_t>(1, split.seq_len / 2), room))) {
+         options.cp.among(divisors(std::max<std::int64_t>(1, limits.split.seq_len / 2), room))) {
       const std::int64_t replicas = room / cp;
       if (!takes_devices(replicas * cp * tp, limits, options)) continue;
-      for (const int ep :
-           options.ep.among(divisors(std::max<std::int64_t>(1, split.experts), room))) {
-        Execution how;
-        how.tp = tp;
-        how.cp = cp;
-        how.ep = ep;
-        if (!experts_nest(ep, cp) || !refusal(split, how).empty()) continue;
-        if (!can_divide(options.can, how)) continue;
-        Family family;
-        family.configuration.tp = tp;
-        family.configuration.cp = cp;
-        family.configuration.ep = ep;
-        family.configuration.recompute = options.recompute.value_or(Recompute::none);
-        family.most_replicas = replicas;
-        if (has_more_dimensions(family.configuration, options)) continue;
-        out.push_back(family);
-      }
+      Execution how;
+      how.tp = tp;
+      how.cp = cp;
+      add_families(how, replicas, limits, options, out);
     }
   }
   return out;
@@ -307,6 +339,7 @@ std::vector<Configuration> splits_of_family(const Configuration& family, std::in
   Execution how;
   how.tp = family.tp;
   how.cp = family.cp;
+  how.whole_experts = family.whole_experts;
   add_splits(how, replicas, family.ep, limits, options, out);
   return out;
 }

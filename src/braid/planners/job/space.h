@@ -50,12 +50,14 @@ struct ConfigurationRange {
 // that costs no time) is every configuration with
 //   tp·cp·pp·dp ≤ devices, or = with options.all_devices; tp divides the heads, or the layers in
 //   shardings that a search gives; 2·cp divides the sequence;
-//   ep divides the experts and cp·dp; dp·micro_batch divides the batch; pp·vp ≤ layers; vp > 1
-//   needs micro-batches divisible by pp; at most kMostPlannedPasses passes; for tp > 1 all
-//   tensor_shardings(); both axis orders.
+//   ep divides the experts and cp·dp, or, where tp leaves experts whole, tp·cp·dp, both nested in
+//   these axes; with whole experts there is sequence parallelism; dp·micro_batch divides the batch;
+//   pp·vp ≤ layers; vp > 1 needs micro-batches divisible by pp; at most kMostPlannedPasses passes;
+//   for tp > 1 all tensor_shardings(); both axis orders.
 // Listed in steps: families, their degrees (splits), and what has these.
 
-/// Configurations that share tp, cp and ep, the only fields of `configuration` that count.
+/// Configurations that share tp, cp, ep and whole_experts, the only fields of `configuration` that
+/// count.
 struct Family {
   Configuration configuration;
   std::int64_t most_replicas = 1;  ///< No more copies of a stage (pp·dp) have room.

@@ -34,8 +34,24 @@ inline bool can_divide(const TrainerLimits& can, const Execution& how) {
          (how.ep == 1 || can.expert_parallel) && can.divides(how.tp, how.cp);
 }
 
-/// Expert groups are whole context groups, or parts of one.
-inline bool experts_nest(int ep, int cp) { return ep % cp == 0 || cp % ep == 0; }
+/// Expert groups are whole groups of each axis that they are spread over, from the innermost, or
+/// parts of one: of the context axis, and of the tensor-parallel one before it where tp leaves
+/// experts whole.
+inline bool experts_nest(const Execution& how) {
+  int ep = how.ep;
+  if (how.whole_experts) {
+    if (how.tp % ep == 0) return true;
+    if (ep % how.tp != 0) return false;
+    ep /= how.tp;
+  }
+  return ep % how.cp == 0 || how.cp % ep == 0;
+}
+
+/// Beside tensor parallelism experts that are spread are divided by it, or whole, as is asked for.
+inline bool allows_experts(const SpaceOptions& options, const Execution& how) {
+  if (how.tp == 1 || how.ep == 1) return !how.whole_experts;
+  return options.whole_experts.value_or(how.whole_experts) == how.whole_experts;
+}
 
 /// The schedule is asked for, or none is, and the trainer has it where there are several stages.
 inline bool allows_schedule(const SpaceOptions& options, ScheduleKind kind, int pp) {

@@ -12,7 +12,8 @@ OptimizerShare optimizer_share(const ChainJob& chain, const LayerTable& table,
                                const Configuration& configuration) {
   const bool sharded = configuration.zero >= Zero::optimizer;
   const double dense_ranks = sharded ? configuration.dp * configuration.cp : 1;
-  const double expert_ranks = sharded ? dense_ranks / configuration.ep : 1;
+  const double expert_ranks =
+      sharded ? static_cast<double>(expert_axis(configuration)) / configuration.ep : 1;
   const double parameters =
       table.dense_parameters / dense_ranks + table.expert_parameters / expert_ranks;
   OptimizerShare share;

@@ -16,8 +16,9 @@ bool better(const FoundPlan& a, const FoundPlan& b) {
 }
 
 auto class_of(const Configuration& c) {
-  return std::make_tuple(c.tp, c.cp, c.ep, c.pp, c.dp, c.recompute, c.zero == Zero::parameters,
-                         c.offload_optimizer, c.offload_weights, c.offload_activations);
+  return std::make_tuple(c.tp, c.cp, c.ep, c.whole_experts, c.pp, c.dp, c.recompute,
+                         c.zero == Zero::parameters, c.offload_optimizer, c.offload_weights,
+                         c.offload_activations);
 }
 
 constexpr std::int64_t kMostPerConfiguration = 2000;

@@ -17,7 +17,8 @@ std::size_t CoveredRanges::Hash::operator()(const Configuration& c) const {
            static_cast<std::uint64_t>(c.sequence_parallel) << 32U |
            static_cast<std::uint64_t>(c.offload_optimizer) << 33U |
            static_cast<std::uint64_t>(c.offload_weights) << 34U |
-           static_cast<std::uint64_t>(c.offload_activations) << 35U);
+           static_cast<std::uint64_t>(c.offload_activations) << 35U |
+           static_cast<std::uint64_t>(c.whole_experts) << 36U);
   return hash.value();
 }
 

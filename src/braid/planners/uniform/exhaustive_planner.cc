@@ -217,7 +217,7 @@ class ExhaustiveWalk {
 bool same_group(const Configuration& a, const Configuration& b) {
   const auto key = [](const Configuration& c) {
     return std::tie(c.tp, c.cp, c.ep, c.pp, c.dp, c.vp, c.micro_batch, c.sequence_parallel,
-                    c.sharding);
+                    c.whole_experts, c.sharding);
   };
   return key(a) == key(b);
 }

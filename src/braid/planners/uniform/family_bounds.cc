@@ -30,9 +30,11 @@ FamilyBounds family_bounds(const ChainJob& chain, LayerTables& tables, const Con
                            std::span<const int> micro_batches, const SpaceLimits& limits,
                            const SpaceOptions& options) {
   Configuration configuration = family;
-  configuration.dp = std::max(1, family.ep / family.cp);
+  const std::int64_t inner = inner_expert_axis(family);
+  configuration.dp = static_cast<int>(std::max<std::int64_t>(1, family.ep / inner));
   // Where a plan's groups lie depends on its pipeline if they are of experts and reach past the
-  // context axis, and on the number of its devices if they reach over the edges of nodes.
+  // axes in front of the data-parallel one, and on the number of its devices if they reach over the
+  // edges of nodes.
   const bool even = layer_groups_lie_evenly(to_parallelism(configuration), *chain.system);
   const Precision& precision = chain.job->precision;
   FamilyBounds bounds;
@@ -42,7 +44,7 @@ FamilyBounds family_bounds(const ChainJob& chain, LayerTables& tables, const Con
     for (const int micro_batch : micro_batches) {
       configuration.micro_batch = micro_batch;
       const LayerTable& table = tables.sums_at(configuration);
-      const double time_s = table.time_s() - exchanges_s(table, family.ep > family.cp, !even);
+      const double time_s = table.time_s() - exchanges_s(table, family.ep > inner, !even);
       bounds.sample_s = std::min(bounds.sample_s, time_s / micro_batch * kBelowTolerance);
     }
     configuration.zero = Zero::optimizer;  // No other takes less time for the optimizer.
@@ -61,7 +63,8 @@ FamilyBounds family_bounds(const ChainJob& chain, LayerTables& tables, const Con
       const double parameter_bytes = bytes_per_element(precision.weight) +
                                      bytes_per_element(precision.gradient) +
                                      precision.optimizer_bytes_per_parameter;
-      const double parameters = table.dense_parameters + table.expert_parameters * family.ep;
+      const double expert_ranks = static_cast<double>(family.ep) * family.cp / inner;
+      const double parameters = table.dense_parameters + table.expert_parameters * expert_ranks;
       bounds.state_bytes = std::min(bounds.state_bytes, parameters * parameter_bytes / family.cp);
       bounds.stash_bytes = std::min(bounds.stash_bytes, table.stash_bytes);
     }

@@ -18,11 +18,12 @@ bool offloads(const Configuration& c) {
 
 }  // namespace
 
-/// Those of all configurations of the family: ep divides dp·cp, so that dp is a multiple of what of
-/// ep does not divide cp.
+/// Those of all configurations of the family: ep divides dp·cp, or dp·cp·tp, so that dp is a
+/// multiple of what of ep does not divide cp, or cp·tp.
 std::vector<int> UniformSearch::micro_batches_of_family(const Configuration& family) const {
-  const std::int64_t least_dp =
-      space_.dp.single().value_or(family.ep / std::gcd(family.ep, family.cp));
+  const std::int64_t least_dp = space_.dp.single()
+                                    ? *space_.dp.single()
+                                    : family.ep / std::gcd(family.ep, inner_expert_axis(family));
   if (limits_.global_batch % least_dp != 0) return {};
   return micro_batches_of(limits_.global_batch / least_dp, space_);
 }
@@ -297,7 +298,8 @@ void UniformSearch::go_on_without_offload() {
   // Nothing goes to host memory any more.
   const auto hold_more = [&](const Configuration& c, std::int64_t replicas) {
     Configuration family;
-    std::tie(family.tp, family.cp, family.ep) = std::tie(c.tp, c.cp, c.ep);
+    std::tie(family.tp, family.cp, family.ep, family.whole_experts) =
+        std::tie(c.tp, c.cp, c.ep, c.whole_experts);
     family.recompute = space.recompute.value_or(Recompute::none);
     const FamilyBounds& bounds = ground_.family_bounds.at(family);
     return bounds.device_bytes(replicas, limits_.layers) > usable_bytes(chip_) * kAboveTolerance;

@@ -26,12 +26,42 @@ int degree(GivenArguments& given, std::string_view name, int otherwise = 1) {
 }
 
 /// Why sizes that are given do not make up the model.
-std::string what_is_not_read(GivenArguments& given) {
-  if (given.has("--hybrid-layer-pattern") || given.has("--hybrid-override-pattern") ||
-      given.has("--hybrid-attention-ratio") || given.has("--is-hybrid-model")) {
-    return "the model has state-space layers";
+std::string what_is_not_read(GivenArguments& given, const ModelShape& shape) {
+  const bool by_ratio = given.has("--hybrid-attention-ratio") || given.has("--hybrid-mlp-ratio");
+  if (shape.layer_pattern.empty() && (given.has("--is-hybrid-model") || by_ratio)) {
+    return "the model has state-space layers, and no --hybrid-layer-pattern says which these are";
   }
   return "";
+}
+
+/// The kinds of a hybrid's layers, "MEM*|EMEM/*E/*E" (hybrid_layer_allocation.py): | ends a chunk,
+/// and / comes before each further prediction.
+std::optional<std::string> hybrid_pattern(GivenArguments& given) {
+  const auto pattern = given.text("--hybrid-layer-pattern");
+  const auto earlier = given.text("--hybrid-override-pattern");
+  return pattern ? pattern : earlier;
+}
+
+void read_hybrid(GivenArguments& given, ModelShape& shape) {
+  const std::optional<std::string> pattern = hybrid_pattern(given);
+  const auto of_predictions = given.text("--mtp-hybrid-override-pattern");
+  if (!pattern) return;
+  const std::size_t end = std::min(pattern->find('/'), pattern->size());
+  shape.layer_pattern = pattern->substr(0, end);
+  std::erase(shape.layer_pattern, '|');
+  shape.blocks = std::ssize(shape.layer_pattern);
+  if (end < pattern->size()) {
+    const std::string further = pattern->substr(end + 1);
+    shape.mtp_pattern = further.substr(0, further.find('/'));
+    shape.mtp_modules = 1 + std::count(further.begin(), further.end(), '/');
+  } else if (of_predictions) {
+    shape.mtp_pattern = *of_predictions;
+  }
+  // The defaults of transformer_config.py and MambaMixer.
+  shape.state_size = given.count_or("--mamba-state-dim", 128);
+  shape.state_head_dim = given.count_or("--mamba-head-dim", 64);
+  shape.state_groups = given.count_or("--mamba-num-groups", 8);
+  shape.state_heads = given.count_or("--mamba-num-heads", 2 * shape.hidden / shape.state_head_dim);
 }
 
 /// Keys and values in few numbers, with the defaults of arguments.py. Its norms are those that
@@ -87,12 +117,14 @@ std::optional<ModelShape> read_shape(GivenArguments& given, Import& run) {
   shape.expert_inner = given.count_or("--moe-ffn-hidden-size", shape.inner);
   shape.shared_inner = given.count_or("--moe-shared-expert-intermediate-size", 0, 0);
   shape.shared_gate = given.has("--moe-shared-expert-gate");
+  shape.expert_latent = given.count_or("--moe-latent-size", 0, 0);
   if (shape.experts == 0) shape.top_k = shape.expert_inner = 0;
   if (given.has("--multi-latent-attention")) read_latent_attention(given, shape);
   shape.mtp_modules = given.count_or("--mtp-num-layers", 0, 0);
   shape.mtp_shared = given.has("--mtp-use-repeated-layer");
+  read_hybrid(given, shape);
   if (shape.blocks == 0 || shape.hidden == 0 || shape.heads == 0) return std::nullopt;
-  run.no_shape = what_is_not_read(given);
+  run.no_shape = what_is_not_read(given, shape);
   if (!run.no_shape.empty()) return std::nullopt;
   if (std::max({shape.hidden, shape.inner, shape.vocab, shape.expert_inner}) > kMostSize) {
     given.fail("--hidden-size", "the model is wider than 2^24", "give the sizes of a real one");
@@ -201,8 +233,8 @@ void read_pipeline(GivenArguments& given, const std::string& file, Import& run) 
     }
     p.vp = static_cast<int>(chunks / p.pp);
   }
-  if (const auto pattern = given.text("--hybrid-layer-pattern");
-      pattern && pattern->find('|') != std::string::npos) {
+  if (const auto pattern = hybrid_pattern(given);
+      pattern && pattern->find('|') < pattern->find('/')) {
     run.chunk_blocks = layers_of_pattern(*pattern);
     const auto chunks = std::ssize(run.chunk_blocks);
     if (chunks % p.pp != 0) {
