@@ -1,4 +1,4 @@
-#include "braid/run/torch/decode_processes.h"
+#include "braid/run/torch/torch_decode.h"
 
 #include <algorithm>
 #include <chrono>
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include <sys/wait.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 #include <unistd.h>
 
 #include "braid/base/index.h"
