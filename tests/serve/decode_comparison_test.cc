@@ -31,7 +31,7 @@ const DecodeEstimate& of(const std::vector<DecodeEstimate>& estimates, DecodeSch
 ServingFixture& one_layer() {
   static ServingFixture with("llama-2-7b", "dgx-a100:4", "vllm");
   with.model.layers.front().count = 1;
-  with.engine.figures.step_s = with.engine.figures.layer_s = with.engine.figures.sequence_s = 0;
+  with.engine.figures = EngineFigures();  // No time of its own.
   return with;
 }
 

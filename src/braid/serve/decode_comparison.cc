@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 #include <random>
+#include <utility>
 
 #include "braid/base/error.h"
 #include "braid/base/index.h"
@@ -80,7 +81,6 @@ class Comparison {
                    DecodeEstimate& result) const {
     const bool tensor = scheme == DecodeScheme::tensor;
     const StepModel& step = tensor ? together_ : alone_;
-    const EngineFigures& figures = step.figures();
     StepShape shape{share.sequences * fits, share.tokens / std::max(1.0, share.sequences)};
     StepParts parts = step.parts(shape);
     if (splits_cache(scheme)) {
@@ -90,10 +90,13 @@ class Comparison {
       parts.attention = attention;
       parts.collectives = fits * exchange_s(result.layer);
     }
-    result.exchange_s = parts.collectives * figures.kernel_slow;
-    parts.collectives = 0;
-    result.compute_s = parts.kernels() * figures.kernel_slow;
-    result.host_s += step.time(StepParts(), shape, figures);
+    const auto time_s = [&](const StepParts& of) { return step.time(of, shape, step.figures()); };
+    const double engine_s = time_s(StepParts());
+    StepParts exchanged;
+    std::swap(exchanged.collectives, parts.collectives);
+    result.exchange_s = time_s(exchanged) - engine_s;
+    result.compute_s = time_s(parts) - engine_s;
+    result.host_s += engine_s;
   }
 
   /// Of all layers.
