@@ -34,6 +34,7 @@ struct DecodeOptions {
 std::vector<std::int64_t> counts_of(const std::string& option,
                                     const std::vector<std::string>& words, std::int64_t most) {
   std::vector<std::int64_t> counts;
+  counts.reserve(words.size());
   for (const std::string& word : words) counts.push_back(parse_count(option, word, 1, most));
   return counts;
 }
