@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "braid/base/error.h"
+#include "braid/serve/worker_memory.h"
 
 #include "serve/serving_fixture.h"
 
@@ -39,13 +40,20 @@ TEST(ServingPlan, IsTheBestOfItsSpace) {
   }
 }
 
-/// One engine, a long context: caches divided by tokens hold more sequences.
+/// One layer of latent attention on devices that have room for two sequences beside its weights:
+/// tensor parallelism makes room, and caches divided by tokens use it.
 TEST(ServingPlan, DividedCachesAreSearchedExactly) {
   ServingFixture with("deepseek-v2", "dgx-h200:4", "vllm");
-  with.engine.most_sequences = 12;
-  ServingJob job = with.job(150000, 10000);
-  job.ttft_s = 30;
-  job.tpot_s = 0.016;
+  with.model.layers.resize(1);
+  with.model.layers.front().count = 1;
+  with.engine.most_sequences = 64;
+  const WorkerMemory alone = worker_memory(with.worker("fp8", {1, 1, 1, 1, 1, 1}), 8192);
+  Chip& chip = with.system.groups.front().chip;
+  chip.memory.bytes -=
+      (alone.room_bytes - 2.5 * 100000 * alone.token_bytes) / with.engine.memory_share;
+  ServingJob job = with.job(98000, 2000);
+  job.ttft_s = 10;
+  job.tpot_s = 1;
   job.cached_share = 0.98;
   job.disaggregated = false;
   const ServingOutcome found = plan_serving(job);
@@ -53,7 +61,7 @@ TEST(ServingPlan, DividedCachesAreSearchedExactly) {
   EXPECT_GT(found.plan->decode.layout.cp, 1);
   EXPECT_DOUBLE_EQ(found.plan->requests_per_s_per_device(),
                    plan_serving_exhaustively(job).plan->requests_per_s_per_device());
-  EXPECT_THAT(launch_lines(*found.plan, "m", "", 160000),
+  EXPECT_THAT(launch_lines(*found.plan, "m", "", 100000),
               HasSubstr(" --decode-context-parallel-size " +
                         std::to_string(found.plan->decode.layout.cp) + " "));
   with.engine.splits_caches.clear();

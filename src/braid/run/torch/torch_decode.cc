@@ -74,6 +74,7 @@ std::vector<std::vector<double>> decode_alone(DecodeTrial trial, int steps) {
   RankTrial rank(trial, DecodeScheme::data, 0);
   OwnLink link;
   std::vector<std::vector<double>> outputs;
+  outputs.reserve(at(steps));
   for (int s = 0; s < steps; ++s) outputs.push_back(rank.step(link));
   return outputs;
 }
@@ -162,6 +163,7 @@ DecodeRun decode_by_processes(const DecodeTrial& trial, DecodeScheme scheme, int
   std::string folder = (std::filesystem::temp_directory_path() / "braid-decode-XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) throw std::runtime_error("no folder for the processes");
   std::vector<Started> processes;
+  processes.reserve(at(trial.ranks));
   for (std::int32_t r = 0; r < trial.ranks; ++r) {
     processes.push_back(
         started([&] { return decode_as_rank(trial, scheme, steps, check, r, folder + "/store"); }));
