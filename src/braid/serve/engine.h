@@ -53,6 +53,8 @@ struct Engine {
   double graph_sequences = 512;  ///< Steps of as many sequences at most are captured.
   double graph_bytes = 0;        ///< Memory of captured graphs.
   bool static_scales = false;    ///< fp8 with one scale a tensor quantises in the kernel before.
+  /// Of which attention the caches can be divided by tokens: "attention", "latent".
+  std::vector<std::string> splits_caches;
   EngineKernels kernels;
   EngineFigures figures;
   std::vector<EngineEntry> entries;  ///< In the file's order.

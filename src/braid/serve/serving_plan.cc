@@ -8,21 +8,43 @@
 
 #include "braid/base/error.h"
 #include "braid/base/pareto_front.h"
+#include "braid/serve/cache_split.h"
 #include "braid/serve/disaggregated.h"
 #include "braid/serve/worker_memory.h"
 
 namespace braid {
 namespace {
 
+/// Whether `ranks` have whole heads of a layer each.
+bool divides_heads(const ServedLayer& layer, std::int64_t ranks) {
+  const auto whole = [&](double size) {
+    return size == 0 || std::fmod(size, static_cast<double>(ranks)) == 0;
+  };
+  return whole(layer.heads) && whole(layer.state_heads);
+}
+
+/// The draft model's format: the target's precision if it is published in that, else bf16.
+ServingFormat draft_format(const ServedModel& draft, const std::string& precision) {
+  for (const ServingFormat& format : serving_formats(draft)) {
+    if (format.name == precision) return format;
+  }
+  return serving_format(draft, "bf16");
+}
+
 /// One engine, format and layout, with what one step of each batch takes.
 struct ServingOption {
   const Engine* engine = nullptr;
   ServingFormat format;
   ServingLayout layout;
+  std::unique_ptr<DraftModel> draft;  ///< nullptr: none.
   std::unique_ptr<StepModel> step;
   std::vector<double> batches;
   std::vector<double> decode_s;
   double devices() const { return static_cast<double>(layout.devices()); }
+  std::int64_t draft_tokens() const { return draft ? draft->speculation.draft_tokens : 0; }
+  WorkerPlan plan(std::int64_t workers, const BatchLimits& limits) const {
+    return {engine, format, layout, workers, limits, draft_tokens()};
+  }
 };
 
 /// One batch of one option.
@@ -47,7 +69,10 @@ class ServingSearch {
 
  private:
   void add_options();
-  void add_option(const Engine* engine, const ServingFormat& format, const ServingLayout& layout);
+  void add_layouts(const Engine* engine, const ServingFormat& format, ServingLayout layout);
+  void add_option(const Engine* engine, const ServingFormat& format, const ServingLayout& layout,
+                  std::int64_t draft_tokens);
+  std::vector<std::int64_t> draft_choices(const ServingLayout& layout) const;
   void search_aggregated();
   void try_aggregated(const BatchChoice& choice);
   void search_disaggregated();
@@ -72,14 +97,45 @@ ServingTimes ServingSearch::times(const ServingOption& option, double batch, dou
   return steady_state(*option.step, option.engine->figures, load, {chunk, batch});
 }
 
+/// How many tokens workers of a layout may draft.
+std::vector<std::int64_t> ServingSearch::draft_choices(const ServingLayout& layout) const {
+  if (job_.draft.model == nullptr) return {0};
+  const std::vector<ServedLayer>& layers = job_.draft.model->layers;
+  const bool may = layout.pp == 1 && layout.dp == 1 && layout.cp == 1 &&
+                   std::all_of(layers.begin(), layers.end(), [&](const ServedLayer& layer) {
+                     return divides_heads(layer, layout.tp);
+                   });
+  if (job_.draft.draft_tokens > 0) {
+    return may ? std::vector<std::int64_t>{job_.draft.draft_tokens} : std::vector<std::int64_t>();
+  }
+  std::vector<std::int64_t> choices = {0};
+  for (std::int64_t k = 1; may && k <= kMostDraftTokens; ++k) choices.push_back(k);
+  return choices;
+}
+
+void ServingSearch::add_layouts(const Engine* engine, const ServingFormat& format,
+                                ServingLayout layout) {
+  for (const std::int64_t cp : cache_splits(*job_.model, *engine, layout.tp)) {
+    layout.cp = cp;
+    for (const std::int64_t k : draft_choices(layout)) add_option(engine, format, layout, k);
+  }
+}
+
 void ServingSearch::add_option(const Engine* engine, const ServingFormat& format,
-                               const ServingLayout& layout) {
-  Worker worker{job_.model, engine, job_.system, job_.kernels, format, layout};
+                               const ServingLayout& layout, std::int64_t draft_tokens) {
+  auto option = std::make_unique<ServingOption>();
+  if (draft_tokens > 0) {
+    option->draft =
+        std::make_unique<DraftModel>(DraftModel{job_.draft.model,
+                                                draft_format(*job_.draft.model, format.name),
+                                                {job_.draft.acceptance, draft_tokens, 1}});
+  }
+  const Worker worker{job_.model, engine, job_.system,        job_.kernels,
+                      format,     layout, option->draft.get()};
   const WorkerMemory memory = worker_memory(worker, engine->chunk_tokens);
   const double held =
       held_sequences(worker, memory, kept_tokens(*engine, job_.input_tokens, job_.output_tokens));
   if (held < 1) return;
-  auto option = std::make_unique<ServingOption>();
   option->engine = engine;
   option->format = format;
   option->layout = layout;
@@ -111,7 +167,7 @@ void ServingSearch::add_options() {
   const std::vector<ServingLayout> layouts = serving_layouts(*job_.model, *job_.system);
   for (const Engine* engine : job_.engines) {
     for (const ServingFormat& format : job_.formats) {
-      for (const ServingLayout& layout : layouts) add_option(engine, format, layout);
+      for (const ServingLayout& layout : layouts) add_layouts(engine, format, layout);
     }
   }
   outcome_.options = static_cast<std::int64_t>(options_.size());
@@ -138,11 +194,7 @@ void ServingSearch::try_aggregated(const BatchChoice& choice) {
   for (const double chunk : kChunkSizes) {
     const ServingTimes found = times(option, batch, chunk);
     ServingPlan plan;
-    plan.decode = {option.engine,
-                   option.format,
-                   option.layout,
-                   job_.system->device_count / option.layout.devices(),
-                   {chunk, batch}};
+    plan.decode = option.plan(job_.system->device_count / option.layout.devices(), {chunk, batch});
     plan.ttft_s = found.ttft_s;
     plan.tpot_s = found.tpot_s;
     plan.devices = plan.decode.workers * option.layout.devices();
@@ -224,10 +276,8 @@ void ServingSearch::join(const HalfChoice& prefill, const HalfChoice& decode) {
     for (std::int64_t d = low; d <= std::min(low + 1, most); ++d) {
       ServingPlan plan;
       plan.disaggregated = true;
-      plan.prefill = {prefill.option->engine, prefill.option->format, prefill.option->layout, p,
-                      prefill.limits};
-      plan.decode = {decode.option->engine, decode.option->format, decode.option->layout, d,
-                     decode.limits};
+      plan.prefill = prefill.option->plan(p, prefill.limits);
+      plan.decode = decode.option->plan(d, decode.limits);
       plan.ttft_s = prefill.time_s;
       plan.tpot_s = decode.time_s;
       plan.devices = p * of_prefill + d * of_decode;
@@ -247,6 +297,7 @@ void ServingSearch::search_disaggregated() {
     if (choice.rate > kept.rate) kept = choice;
   };
   for (const auto& option : options_) {
+    if (option->layout.cp > 1 || option->draft) continue;
     const std::string key = option->engine->name + ' ' + option->format.name;
     keep(prefills[key], prompts_of(*option));
     keep(decodes[key], decoding_of(*option));
@@ -269,9 +320,12 @@ void ServingSearch::add_front() {
     for (const double batch : option->batches) {
       const ServingTimes found = times(*option, batch, option->engine->chunk_tokens);
       if (found.ttft_s > job_.ttft_s) continue;
-      const ServingPoint point{found.tpot_s, found.ttft_s,
+      const ServingPoint point{found.tpot_s,
+                               found.ttft_s,
                                found.requests_per_s * job_.output_tokens / option->devices(),
-                               option->layout, batch};
+                               option->layout,
+                               batch,
+                               option->draft_tokens()};
       if (!is_dominated(outcome_.front, point, no_worse)) {
         put_in_front(outcome_.front, point, no_worse);
       }
@@ -288,6 +342,7 @@ ServingOutcome ServingSearch::run() {
                                                  std::to_string(job_.model->positions) +
                                                  " tokens that " + job_.model->name + " takes");
   }
+  if (job_.draft.model != nullptr) check_draft(*job_.draft.model, *job_.model, context);
   add_options();
   if (job_.disaggregated) search_disaggregated();
   if (job_.aggregated) search_aggregated();
@@ -312,10 +367,7 @@ std::vector<ServingLayout> serving_layouts(const ServedModel& model, const Syste
                                    [](const ServedLayer& layer) { return layer.experts > 0; });
   const auto divides = [&](std::int64_t tp, std::int64_t ep) {
     return std::all_of(model.layers.begin(), model.layers.end(), [&](const ServedLayer& layer) {
-      const auto whole = [](double size, std::int64_t by) {
-        return size == 0 || std::fmod(size, static_cast<double>(by)) == 0;
-      };
-      return whole(layer.heads, tp) && whole(layer.state_heads, tp) && whole(layer.experts, ep);
+      return divides_heads(layer, tp) && std::fmod(layer.experts, static_cast<double>(ep)) == 0;
     });
   };
   const std::int64_t node = std::min(system.groups.front().devices_per_node, system.device_count);

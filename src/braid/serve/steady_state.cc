@@ -70,7 +70,7 @@ ServingTimes steady_state(const StepModel& step, const EngineFigures& figures,
     const double busy = std::min(times.requests_per_s * each_s, 0.98);
     const double queue_s = std::min(busy / (2 * (1 - busy)) * step_s,
                                     std::max(load.concurrency - 1, 0.0) * each_s / 2);
-    times.waiting_s = (load.concurrency > 1 ? decode_s / 2 : 0) + queue_s;
+    times.waiting_s = (load.concurrency > 1 ? decode_s * step.step_tokens() / 2 : 0) + queue_s;
     times.ttft_s = figures.request_s + step_s + times.waiting_s;
     times.sequences = sequences;
     const double next =

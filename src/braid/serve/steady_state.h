@@ -42,10 +42,11 @@ double prompt_time(const StepModel& step, const EngineFigures& figures, double i
 ///
 ///     tpot = decode(B) + stall · (B - 1) · prompt / output
 ///     rate = B / (output · tpot)
-///     ttft = request + prompt + wait,    wait = decode(B) / 2 + queue
+///     ttft = request + prompt + wait,    wait = step(B) / 2 + queue
 ///     concurrency = B + rate · ttft      unless B is at its limit: then what is over waits
 ///
-/// `prompt` is a prompt's share of the steps it is in, `queue` that of M/D/1 with the prompts' load
+/// A step takes decode(B) times the tokens that it makes of a sequence, 1 without drafts. `prompt`
+/// is a prompt's share of the steps it is in, `queue` that of M/D/1 with the prompts' load
 /// but never more than all prompts under way, and `burst_share` of the requests wait for half of a
 /// burst. Cost: kMostSteadySteps at most.
 ServingTimes steady_state(const StepModel& step, const EngineFigures& figures,
