@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -67,8 +68,7 @@ struct ServingOutcome {
 /// memory; chunks of 2,048, 4,096, 8,192 and 16,384 tokens; workers that do all, as many as there
 /// is room for, or workers of prompts and of decoding, any numbers of either.
 std::vector<ServingLayout> serving_layouts(const ServedModel& model, const System& system);
-std::vector<double> batch_sizes(double most);
-inline constexpr double kChunkSizes[] = {2048, 4096, 8192, 16384};
+inline constexpr std::array kChunkSizes = {2048.0, 4096.0, 8192.0, 16384.0};
 
 /// The plan of that space with most requests a second and device within both targets; of those the
 /// one with fewest devices to a worker. Exact: options are looked at in the order of a bound,
