@@ -1,5 +1,6 @@
 #include "braid/cli/served_rows_command.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <map>
@@ -154,12 +155,11 @@ IntervalCoverage coverage_of(const ServingEvidence& runs, const ServingEvidence&
   for (const ServingError& run : runs) {
     const ServingTraits& of = run.traits;
     const int part = held_out ? run.part : -1;
+    const auto counts = [part](const ServingError& other) { return other.part != part; };
+    if (std::none_of(evidence.begin(), evidence.end(), counts)) continue;
     const auto [at, added] =
         known.try_emplace({of.engine, of.disaggregated, of.chip, of.model, of.format, part});
-    if (added) {
-      at->second = serving_intervals(
-          of, evidence, [part](const ServingError& other) { return other.part != part; });
-    }
+    if (added) at->second = serving_intervals(of, evidence, counts);
     coverage.add(at->second, run.tpot, run.ttft);
   }
   return coverage;
@@ -216,6 +216,13 @@ int calibrate_serving(const std::string& text, const std::string& file,
                       const ServingCalibration& options) {
   const std::string& out = options.out;
   const ServedRuns runs = runs_of(text, file);
+  std::vector<ServedPrediction> held_out;
+  if (options.cross_validate || !options.evidence.empty()) {
+    held_out = held_out_predictions(runs, kConfigurationFolds);
+  }
+  if (!options.evidence.empty()) {
+    write_file(options.evidence, serving_evidence_text(evidence_of(runs, held_out)));
+  }
   if (!out.empty()) make_folder(out, "name another folder with --out");
   std::map<int, std::vector<std::size_t>> engines;
   for (std::size_t i = 0; i < runs.rows().size(); ++i) {
@@ -230,11 +237,6 @@ int calibrate_serving(const std::string& text, const std::string& file,
     } else {
       write_file(fmt::format("{}/{}.yaml", out, name), written);
     }
-  }
-  if (!options.cross_validate && options.evidence.empty()) return kFound;
-  const std::vector<ServedPrediction> held_out = held_out_predictions(runs, kConfigurationFolds);
-  if (!options.evidence.empty()) {
-    write_file(options.evidence, serving_evidence_text(evidence_of(runs, held_out)));
   }
   if (options.cross_validate) print_held_out(runs, held_out);
   return kFound;
