@@ -1,9 +1,14 @@
 #include "braid/serve/serving_plan.h"
 
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "braid/base/error.h"
+#include "braid/serve/disaggregated.h"
 #include "braid/serve/worker_memory.h"
 
 #include "serve/serving_fixture.h"
@@ -132,6 +137,77 @@ TEST(ServingPlan, EnginesAreToldOfDrafts) {
                         "speculative_model_dir: d}"));
   plan.decode.draft_tokens = 0;
   EXPECT_THAT(launch_lines(plan, "m", "", 1024), Not(HasSubstr("speculative")));
+}
+
+/// One kind of worker for one half: what it takes and how many requests a second it does.
+struct Half {
+  std::int64_t devices = 1;
+  double rate = 0;
+};
+
+/// All workers of either half that hold their target, by the closed forms alone.
+std::vector<Half> halves_of(const ServingFixture& with, const ServingJob& job, bool prompts) {
+  std::vector<Half> halves;
+  const Engine& engine = with.engine;
+  for (const ServingLayout& layout : serving_layouts(with.model, with.system)) {
+    const Worker worker{&with.model,         &engine, &with.system, &with.kernels,
+                        job.formats.front(), layout};
+    const double held = held_sequences(worker, worker_memory(worker, engine.chunk_tokens),
+                                       kept_tokens(engine, job.input_tokens, job.output_tokens));
+    if (held < 1) continue;
+    const StepModel step(worker);
+    const TimeFactors factors = factors_of(engine.corrections, corrected_runs_of(worker, true));
+    if (!prompts) {
+      for (const double batch : batch_sizes(held)) {
+        const double ranks = static_cast<double>(layout.dp * layout.pp);
+        const StepShape shape{std::max(batch / ranks, 1.0),
+                              job.input_tokens + job.output_tokens / 2, 0, 0, 0};
+        const double tpot_s = factors.tpot * step.time(shape);
+        if (tpot_s > job.tpot_s) continue;
+        halves.push_back({layout.devices(), batch / (job.output_tokens * tpot_s)});
+      }
+      continue;
+    }
+    for (const double chunk : kChunkSizes) {
+      const double side = std::max(1.0, std::floor(chunk / job.input_tokens));
+      const double step_s = step.time({0, 0, side, job.input_tokens, 0});
+      const double left_s = job.ttft_s / factors.ttft - engine.figures.request_s -
+                            engine.figures.handover_s - cache_transfer_s(worker, job.input_tokens) -
+                            step_s;
+      if (left_s < 0) continue;
+      // M/D/1: a load of `busy` waits busy / (2 (1 - busy)) services.
+      const double busy = 2 * left_s / (2 * left_s + step_s);
+      halves.push_back(
+          {layout.devices(), busy * side * static_cast<double>(layout.dp * layout.pp) / step_s});
+    }
+  }
+  return halves;
+}
+
+TEST(ServingPlan, DisaggregatedIsTheBestOfAllPairsAndNumbersOfWorkers) {
+  const ServingFixture with("llama-3-8b", "dgx-h100:4", "vllm");
+  for (const double ttft_s : {0.5, 2.0}) {
+    ServingJob job = with.job(1024, 256);
+    job.ttft_s = ttft_s;
+    job.tpot_s = 0.015;
+    job.aggregated = false;
+    double most = 0;
+    for (const Half& prompts : halves_of(with, job, true)) {
+      for (const Half& decodes : halves_of(with, job, false)) {
+        for (std::int64_t p = 1; p <= 4; ++p) {
+          for (std::int64_t d = 1; p * prompts.devices + d * decodes.devices <= 4; ++d) {
+            const double rate = std::min(static_cast<double>(p) * prompts.rate,
+                                         static_cast<double>(d) * decodes.rate);
+            most = std::max(most,
+                            rate / static_cast<double>(p * prompts.devices + d * decodes.devices));
+          }
+        }
+      }
+    }
+    const ServingOutcome found = plan_serving(job);
+    ASSERT_TRUE(found.plan);
+    EXPECT_NEAR(found.plan->requests_per_s_per_device() / most, 1, 1e-9) << ttft_s;
+  }
 }
 
 TEST(ServingPlan, MoreMemoryBandwidthAndDevicesNeverHurt) {

@@ -20,6 +20,7 @@
 #include "braid/cli/verbs.h"
 #include "braid/report/table.h"
 #include "braid/serve/serving_plan.h"
+#include "braid/trust/serving_interval.h"
 
 namespace braid {
 namespace {
@@ -117,7 +118,14 @@ Json worker_json(const WorkerPlan& of) {
           {"chunk_tokens", of.limits.chunk_tokens}};
 }
 
-Json outcome_json(const ServingOutcome& outcome, double rate) {
+/// Four fifths of measured services as this one were within these factors of their predictions.
+ServingIntervals intervals_of(const ServingPlan& plan, const ServingJob& job) {
+  return serving_intervals({plan.decode.engine->name, job.system->groups.front().chip.name,
+                            job.model->name, plan.decode.format.name, plan.disaggregated},
+                           serving_evidence());
+}
+
+Json outcome_json(const ServingOutcome& outcome, const ServingJob& job, double rate) {
   Json json = {{"options", outcome.options},
                {"evaluated_steps", outcome.evaluated},
                {"proven", outcome.proven},
@@ -133,6 +141,9 @@ Json outcome_json(const ServingOutcome& outcome, double rate) {
                   {"devices", plan.devices},
                   {plan.disaggregated ? "decode" : "workers", worker_json(plan.decode)}};
   if (plan.disaggregated) json["plan"]["prefill"] = worker_json(plan.prefill);
+  const ServingIntervals sure = intervals_of(plan, job);
+  json["plan"]["ttft_interval_s"] = {plan.ttft_s * sure.ttft.low, plan.ttft_s * sure.ttft.high};
+  json["plan"]["tpot_interval_s"] = {plan.tpot_s * sure.tpot.low, plan.tpot_s * sure.tpot.high};
   if (rate > 0) json["devices_for_rate"] = devices_for_rate(plan, rate);
   Json front = Json::array();
   for (const ServingPoint& point : outcome.front) {
@@ -158,14 +169,19 @@ void print_front(const ServingOutcome& outcome) {
   fmt::print("\nWorkers that do all, by time per token:\n\n{}", text_table(table));
 }
 
-void print_plan(const ServingOutcome& outcome, const ServePlanOptions& options, double rate) {
+void print_plan(const ServingOutcome& outcome, const ServePlanOptions& options,
+                const ServingJob& job, double rate) {
   const ServingPlan& plan = *outcome.plan;
   fmt::print("{} on {} by {} in {}: {:.2f} requests/s on {} GPUs, {:.4f} a GPU\n", options.model,
              options.cluster, plan.decode.engine->name, plan.decode.format.name,
              plan.requests_per_s, plan.devices, plan.requests_per_s_per_device());
-  fmt::print("TTFT {:.0f} ms, TPOT {:.1f} ms, {:.0f} output tokens/s a GPU\n\n", 1e3 * plan.ttft_s,
+  fmt::print("TTFT {:.0f} ms, TPOT {:.1f} ms, {:.0f} output tokens/s a GPU\n", 1e3 * plan.ttft_s,
              1e3 * plan.tpot_s,
              plan.requests_per_s_per_device() * static_cast<double>(options.output_len));
+  const ServingIntervals sure = intervals_of(plan, job);
+  fmt::print("80 % of such services: TTFT {:.0f} to {:.0f} ms, TPOT {:.1f} to {:.1f} ms\n\n",
+             1e3 * plan.ttft_s * sure.ttft.low, 1e3 * plan.ttft_s * sure.ttft.high,
+             1e3 * plan.tpot_s * sure.tpot.low, 1e3 * plan.tpot_s * sure.tpot.high);
   std::vector<std::vector<std::string>> table = {
       {"workers for", "number", "GPUs each", "layout", "batch", "chunk"}};
   if (plan.disaggregated) table.push_back(worker_row("prompts", plan.prefill));
@@ -245,9 +261,9 @@ int run(const ServePlanOptions& options) {
                                          job.input_tokens + job.output_tokens));
   }
   if (options.json) {
-    fmt::print("{}", to_text(outcome_json(outcome, rate)));
+    fmt::print("{}", to_text(outcome_json(outcome, job, rate)));
   } else {
-    print_plan(outcome, options, rate);
+    print_plan(outcome, options, job, rate);
   }
   return kFound;
 }

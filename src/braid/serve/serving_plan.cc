@@ -1,7 +1,9 @@
 #include "braid/serve/serving_plan.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <map>
 #include <memory>
@@ -31,15 +33,19 @@ ServingFormat draft_format(const ServedModel& draft, const std::string& precisio
   return serving_format(draft, "bf16");
 }
 
-/// One engine, format and layout, with what one step of each batch takes.
+/// One engine, format and layout, with what its steps take by chunk.
 struct ServingOption {
   const Engine* engine = nullptr;
   ServingFormat format;
   ServingLayout layout;
   std::unique_ptr<DraftModel> draft;  ///< nullptr: none.
   std::unique_ptr<StepModel> step;
+  std::vector<WorkerSteps> by_default;  ///< One: of the engine's own chunk.
+  std::array<std::vector<WorkerSteps>, kChunkSizes.size()>
+      chunks;                             ///< One or, not yet asked, none.
+  TimeFactors aggregated, disaggregated;  ///< Corrections of its times.
   std::vector<double> batches;
-  std::vector<double> decode_s;
+  std::vector<double> decode_s;  ///< Not corrected.
   double devices() const { return static_cast<double>(layout.devices()); }
   std::int64_t draft_tokens() const { return draft ? draft->speculation.draft_tokens : 0; }
   WorkerPlan plan(std::int64_t workers, const BatchLimits& limits) const {
@@ -49,7 +55,7 @@ struct ServingOption {
 
 /// One batch of one option.
 struct BatchChoice {
-  const ServingOption* option = nullptr;
+  ServingOption* option = nullptr;
   std::size_t batch = 0;
   double bound = 0;  ///< Requests a second and device at most.
 };
@@ -76,12 +82,13 @@ class ServingSearch {
   void search_aggregated();
   void try_aggregated(const BatchChoice& choice);
   void search_disaggregated();
-  HalfChoice prompts_of(const ServingOption& option);
+  HalfChoice prompts_of(ServingOption& option);
   HalfChoice decoding_of(const ServingOption& option) const;
   void join(const HalfChoice& prefill, const HalfChoice& decode);
   void consider(ServingPlan plan);
   void add_front();
-  ServingTimes times(const ServingOption& option, double batch, double chunk);
+  static const WorkerSteps& steps_of(ServingOption& option, std::size_t chunk);
+  ServingTimes times(const ServingOption& option, const WorkerSteps& steps, double batch);
 
   const ServingJob& job_;
   bool exhaustive_;
@@ -90,11 +97,21 @@ class ServingSearch {
   std::string why_none_;
 };
 
-ServingTimes ServingSearch::times(const ServingOption& option, double batch, double chunk) {
+const WorkerSteps& ServingSearch::steps_of(ServingOption& option, std::size_t chunk) {
+  std::vector<WorkerSteps>& steps = option.chunks[chunk];
+  if (steps.empty()) {
+    const WorkerSteps& own = option.by_default.front();
+    steps.push_back(
+        own.limits().chunk_tokens == kChunkSizes[chunk] ? own : own.with_chunk(kChunkSizes[chunk]));
+  }
+  return steps.front();
+}
+
+ServingTimes ServingSearch::times(const ServingOption& option, const WorkerSteps& steps,
+                                  double batch) {
   outcome_.evaluated += kMostSteadySteps;
   // Just as many requests under way as keep `batch` sequences decoding.
-  ServingLoad load{job_.input_tokens, job_.output_tokens, batch, 0, job_.cached_share};
-  return steady_state(*option.step, option.engine->figures, load, {chunk, batch});
+  return corrected(steady_state(steps, steps.step().figures(), {batch}), option.aggregated);
 }
 
 /// How many tokens workers of a layout may draft.
@@ -145,19 +162,25 @@ void ServingSearch::add_option(const Engine* engine, const ServingFormat& format
     why_none_ = error.what();
     return;
   }
+  option->by_default.emplace_back(
+      option->step.get(), RequestShape{job_.input_tokens, job_.output_tokens, job_.cached_share},
+      BatchLimits{engine->chunk_tokens, held});
+  const WorkerSteps& steps = option->by_default.front();
   option->batches = batch_sizes(held);
-  const auto ranks = static_cast<double>(layout.dp * layout.pp);
   for (const double batch : option->batches) {
-    const StepShape shape{std::max(batch / ranks, 1.0), job_.input_tokens + job_.output_tokens / 2,
-                          0, 0, 0};
-    option->decode_s.push_back(option->step->time(shape));
+    option->decode_s.push_back(steps.decode_s(batch, engine->figures));
     ++outcome_.evaluated;
   }
-  outcome_.least_tpot_s = std::min(outcome_.least_tpot_s, option->decode_s.front());
-  const double alone_s = prompt_time(*option->step, engine->figures,
-                                     std::max(1.0, job_.input_tokens * (1 - job_.cached_share)), 1,
-                                     {engine->chunk_tokens, held});
-  outcome_.least_ttft_s = std::min(outcome_.least_ttft_s, engine->figures.request_s + alone_s);
+  option->aggregated = factors_of(engine->corrections, corrected_runs_of(worker, false));
+  option->disaggregated = factors_of(engine->corrections, corrected_runs_of(worker, true));
+  const double prompt_s = engine->figures.request_s + steps.prompts_s(1, engine->figures);
+  for (const bool apart : {false, true}) {
+    if (apart ? !job_.disaggregated : !job_.aggregated) continue;
+    const TimeFactors& factors = apart ? option->disaggregated : option->aggregated;
+    outcome_.least_tpot_s =
+        std::min(outcome_.least_tpot_s, factors.tpot * option->decode_s.front());
+    outcome_.least_ttft_s = std::min(outcome_.least_ttft_s, factors.ttft * prompt_s);
+  }
   options_.push_back(std::move(option));
 }
 
@@ -189,12 +212,13 @@ void ServingSearch::consider(ServingPlan plan) {
 }
 
 void ServingSearch::try_aggregated(const BatchChoice& choice) {
-  const ServingOption& option = *choice.option;
+  ServingOption& option = *choice.option;
   const double batch = option.batches[choice.batch];
-  for (const double chunk : kChunkSizes) {
-    const ServingTimes found = times(option, batch, chunk);
+  for (std::size_t chunk = 0; chunk < kChunkSizes.size(); ++chunk) {
+    const ServingTimes found = times(option, steps_of(option, chunk), batch);
     ServingPlan plan;
-    plan.decode = option.plan(job_.system->device_count / option.layout.devices(), {chunk, batch});
+    plan.decode = option.plan(job_.system->device_count / option.layout.devices(),
+                              {kChunkSizes[chunk], batch});
     plan.ttft_s = found.ttft_s;
     plan.tpot_s = found.tpot_s;
     plan.devices = plan.decode.workers * option.layout.devices();
@@ -207,10 +231,10 @@ void ServingSearch::search_aggregated() {
   std::vector<BatchChoice> choices;
   for (const auto& option : options_) {
     for (std::size_t i = 0; i < option->batches.size(); ++i) {
-      if (option->decode_s[i] > job_.tpot_s && !exhaustive_) continue;
-      choices.push_back(
-          {option.get(), i,
-           option->batches[i] / (job_.output_tokens * option->decode_s[i] * option->devices())});
+      const double decode_s = option->aggregated.tpot * option->decode_s[i];
+      if (decode_s > job_.tpot_s && !exhaustive_) continue;
+      choices.push_back({option.get(), i,
+                         option->batches[i] / (job_.output_tokens * decode_s * option->devices())});
     }
   }
   std::stable_sort(choices.begin(), choices.end(),
@@ -229,20 +253,19 @@ void ServingSearch::search_aggregated() {
 
 /// The most requests a second that prompts' workers of this kind take within the TTFT: their queue,
 /// M/D/1, may wait for what the target leaves.
-HalfChoice ServingSearch::prompts_of(const ServingOption& option) {
+HalfChoice ServingSearch::prompts_of(ServingOption& option) {
   HalfChoice best;
-  const double input = std::max(1.0, job_.input_tokens * (1 - job_.cached_share));
   const Worker& worker = option.step->worker();
   const double fixed_s = option.engine->figures.request_s + option.engine->figures.handover_s +
                          cache_transfer_s(worker, job_.input_tokens);
-  for (const double chunk : kChunkSizes) {
-    const BatchLimits limits{chunk, option.batches.back()};
-    const double together = std::max(1.0, std::floor(chunk / input));
+  for (std::size_t chunk = 0; chunk < kChunkSizes.size(); ++chunk) {
+    const BatchLimits limits{kChunkSizes[chunk], option.batches.back()};
+    const WorkerSteps& steps = steps_of(option, chunk);
+    const double together = steps.most_side();
     outcome_.evaluated += 3;
-    const double step_s =
-        prompt_time(*option.step, option.engine->figures, input, together, limits);
+    const double step_s = steps.prompts_s(together, option.engine->figures);
     const double all = together * static_cast<double>(option.layout.dp * option.layout.pp);
-    const double slack_s = job_.ttft_s - fixed_s - step_s;
+    const double slack_s = job_.ttft_s / option.disaggregated.ttft - fixed_s - step_s;
     if (slack_s < 0) continue;
     // busy / (2 (1 - busy)) step = slack
     const double busy = 2 * slack_s / (2 * slack_s + step_s);
@@ -255,10 +278,11 @@ HalfChoice ServingSearch::prompts_of(const ServingOption& option) {
 HalfChoice ServingSearch::decoding_of(const ServingOption& option) const {
   HalfChoice best;
   for (std::size_t i = 0; i < option.batches.size(); ++i) {
-    if (option.decode_s[i] > job_.tpot_s) continue;
-    const double rate = option.batches[i] / (job_.output_tokens * option.decode_s[i]);
+    const double decode_s = option.disaggregated.tpot * option.decode_s[i];
+    if (decode_s > job_.tpot_s) continue;
+    const double rate = option.batches[i] / (job_.output_tokens * decode_s);
     if (rate > best.rate) {
-      best = {&option, rate, {option.engine->chunk_tokens, option.batches[i]}, option.decode_s[i]};
+      best = {&option, rate, {option.engine->chunk_tokens, option.batches[i]}, decode_s};
     }
   }
   return best;
@@ -318,7 +342,7 @@ void ServingSearch::add_front() {
   for (const auto& option : options_) {
     if (option->engine != of.engine || option->format.name != of.format.name) continue;
     for (const double batch : option->batches) {
-      const ServingTimes found = times(*option, batch, option->engine->chunk_tokens);
+      const ServingTimes found = times(*option, option->by_default.front(), batch);
       if (found.ttft_s > job_.ttft_s) continue;
       const ServingPoint point{found.tpot_s,
                                found.ttft_s,
@@ -351,16 +375,6 @@ ServingOutcome ServingSearch::run() {
 }
 
 }  // namespace
-
-std::vector<double> batch_sizes(double most) {
-  std::vector<double> sizes;
-  for (int power = 0; std::ldexp(1.0, power) <= most; ++power) {
-    const double size = std::ldexp(1.0, power);
-    sizes.push_back(size);
-    if (power > 0 && size * 1.5 <= most) sizes.push_back(size * 1.5);
-  }
-  return sizes;
-}
 
 std::vector<ServingLayout> serving_layouts(const ServedModel& model, const System& system) {
   const bool experts = std::any_of(model.layers.begin(), model.layers.end(),

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -80,8 +81,7 @@ struct ServingOutcome {
 /// draft 1 to kMostDraftTokens tokens with a draft model whose heads their tensor parallelism
 /// divides.
 std::vector<ServingLayout> serving_layouts(const ServedModel& model, const System& system);
-std::vector<double> batch_sizes(double most);
-inline constexpr double kChunkSizes[] = {2048, 4096, 8192, 16384};
+inline constexpr std::array kChunkSizes = {2048.0, 4096.0, 8192.0, 16384.0};
 
 /// The plan of that space with most requests a second and device within both targets; of those the
 /// one with fewest devices to a worker. Exact: options are looked at in the order of a bound,

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 
 #include "braid/serve/step_kernels.h"
@@ -13,6 +14,20 @@ constexpr double kPointwiseShare = 0.8;
 constexpr double kMeasuredDevices = 8;
 /// Of the dense peak in bf16, what kernels of states and of chosen tokens reach.
 constexpr double kStatePeakShare = 0.3;
+
+/// Tokens choose their experts by themselves, not in turn: of experts with `own` tokens each in the
+/// mean, 1 - exp(-own) have any.
+ExpertForm::Shape with_random_choice(ExpertForm::Shape shape) {
+  const double here = shape.of.experts / shape.of.ep;
+  const double own = shape.load.rows / here;
+  ExpertLoad& load = shape.load;
+  load.active = std::min(load.active, here * -std::expm1(-own));
+  for (std::size_t tile = 0; tile < kExpertTileRows.size(); ++tile) {
+    load.tiles[tile] =
+        load.active * std::ceil(load.rows / load.active / kExpertTileRows[tile] - 1e-9);
+  }
+  return shape;
+}
 
 }  // namespace
 
@@ -239,7 +254,7 @@ void StepKernels::feed(const ServedLayer& layer, double tokens, StepParts& of) c
                           layer.experts,
                           static_cast<double>(worker.layout.moe_tp),
                           static_cast<double>(worker.layout.moe_ep)};
-  const ExpertForm::Shape loaded = ExpertForm::shape(shape);
+  const ExpertForm::Shape loaded = with_random_choice(ExpertForm::shape(shape));
   double least = experts.front().time(loaded);
   for (const auto& one : experts) least = std::min(least, one.time(loaded));
   of.experts += least;

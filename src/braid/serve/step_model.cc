@@ -74,20 +74,17 @@ StepParts StepModel::parts(const StepShape& shape) const {
 
 double StepModel::time(const StepParts& parts, const StepShape& shape,
                        const EngineFigures& figures) const {
+  if (shape.prompts > 0) return parts.kernels() * figures.prefill_slow + figures.prefill_step_s;
   auto layers = static_cast<double>(worker().model->layer_count());
   if (draft_) {
     const DraftModel& draft = *worker().draft;
-    const double steps =
-        shape.prompts == 0 ? static_cast<double>(draft.speculation.draft_tokens) : 1;
-    layers += steps * static_cast<double>(draft.model->layer_count());
+    layers += static_cast<double>(draft.speculation.draft_tokens) *
+              static_cast<double>(draft.model->layer_count());
   }
-  if (shape.prompts == 0) {
-    const double host_s =
-        layers * figures.layer_s + figures.step_s +
-        shape.sequences * static_cast<double>(worker().layout.dp) * figures.sequence_s;
-    return parts.kernels() * figures.kernel_slow + host_s / step_tokens();
-  }
-  return parts.kernels() * figures.prefill_slow + layers * figures.layer_s + figures.prefill_step_s;
+  return (parts.projections + parts.pointwise) * figures.gemm_slow +
+         parts.attention * figures.attention_slow + parts.experts * figures.expert_slow +
+         parts.collectives * figures.collective_slow +
+         (layers * figures.layer_s + figures.step_s) / step_tokens();
 }
 
 }  // namespace braid
