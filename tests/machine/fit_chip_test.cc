@@ -1,5 +1,6 @@
 #include "braid/machine/fit_chip.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <gmock/gmock.h>
@@ -42,16 +43,16 @@ Chip made_up_chip() {
 }
 
 /// As if each operator took what the model says for a chip.
-std::vector<MeasuredOperator> timed_on(const Chip& chip) {
+std::vector<MeasuredOperator> timed_on(const Chip& chip, bool gradients = false) {
   const Execution alone;
   std::vector<MeasuredOperator> measured;
   for (SampleOperator& each : sample_operators(4 * kCache_bytes)) {
     const Precision precision = parse_precision("fp32");
-    const OperatorEstimate estimate(each.graph, alone, precision, chip,
-                                    matmul_peak_in(chip, precision));
-    const OperatorWork work = layer_work(each.graph, 0).front();
-    const double time_s = estimate.times(each.graph.operators.front(), work).forward_s;
-    measured.push_back({std::move(each), time_s});
+    const Graph fed = behind_a_layer(each.graph);
+    const OperatorEstimate estimate(fed, alone, precision, chip, matmul_peak_in(chip, precision));
+    const OperatorWork work = layer_work(fed, 1).front();
+    const OperatorTimes times = estimate.times(fed.operators.back(), work);
+    measured.push_back({std::move(each), times.forward_s, gradients ? times.backward_s() : 0});
   }
   return measured;
 }
@@ -74,6 +75,36 @@ TEST(FitChip, FindsTheChipThatTheTimesAreOf) {
   const double bandwidth = chip.memory.bytes_per_s * chip.efficiency.memory_peak_fraction;
   EXPECT_NEAR(fit.chip.memory.bytes_per_s * fit.chip.efficiency.memory_peak_fraction, bandwidth,
               0.01 * bandwidth);
+}
+
+TEST(FitChip, LayersBehindOthersAreGraphsWhoseInputsHaveGradients) {
+  for (const SampleOperator& each : sample_operators(1 << 16)) {
+    const Graph fed = behind_a_layer(each.graph);
+    EXPECT_NO_THROW(check_graph(fed, each.name));
+    const OperatorWork work = layer_work(fed, 1).front();
+    EXPECT_EQ(work.forward, layer_work(each.graph, 0).front().forward) << each.name;
+  }
+}
+
+TEST(FitChip, CountsGradientsWhereTheyWereMeasured) {
+  const Chip chip = made_up_chip();
+  std::vector<MeasuredOperator> measured = timed_on(chip, true);
+  const FittedChip fit = fit_chip(bare_chip(), measured, kCache_bytes);
+  EXPECT_LT(mean_error(fit.operators), 0.002);
+  // All but sums, whose gradients are handed on.
+  const auto sums = std::count_if(measured.begin(), measured.end(), [](const auto& each) {
+    return each.operation.name.starts_with("sum");
+  });
+  EXPECT_EQ(std::ssize(fit.operators), 2 * std::ssize(measured) - sums);
+  EXPECT_EQ(fit.operators[1].name, fit.operators[0].name + ", gradients");
+  // Gradients that take twice as long make the chip slower than forward passes say.
+  for (MeasuredOperator& each : measured) each.backward_s *= 2;
+  const FittedChip slower = fit_chip(bare_chip(), measured, kCache_bytes);
+  const auto rate_of = [](const FittedChip& of) {
+    return of.chip.peaks.front().matmul_flops_per_s * of.chip.efficiency.matmul_peak_fraction;
+  };
+  EXPECT_LT(rate_of(slower), 0.9 * rate_of(fit));
+  EXPECT_GT(rate_of(slower), 0.4 * rate_of(fit));
 }
 
 /// One wild time in twelve does not move the figures far.
@@ -108,6 +139,7 @@ TEST(SystemText, IsReadAsTheMachineWasMeasured) {
   machine.device = fit_chip(bare_chip(), timed_on(made_up_chip()), kCache_bytes);
   machine.link = {12e-6, 2.5e9, 0.1};
   machine.libraries = "a library 1.0";
+  machine.messages = "messages over a wire";
   const TemporaryFolder folder;
   const std::string file = folder / "here.yaml";
   write_file(file, system_text(machine, "here"));

@@ -8,6 +8,7 @@
 
 #include "braid/plan/outcome.h"
 #include "braid/report/html.h"
+#include "braid/report/html_parts.h"
 #include "braid/report/html_timeline.h"
 #include "braid/report/plan_text.h"
 #include "braid/report/table.h"
@@ -423,6 +424,27 @@ TEST(PlanText, SaysWhichStageMissesHowMuch) {
   EXPECT_THAT(
       text, HasSubstr("needs 1.86 GiB in stage 3, and a device has 954 MiB usable: 954 MiB short"));
   EXPECT_EQ(count(text, "\n"), 0U);
+}
+
+TEST(Reports, MeasuredPassesAreDrawnBelowThePredictedOnesOnTheirScale) {
+  const Plan plan = made_plan(on_four_devices(), 4);
+  const Timeline predicted = simulate(plan);
+  Timeline measured = predicted;
+  std::erase_if(measured.events, [](const Event& event) { return event.kind == EventKind::send; });
+  for (Event& event : measured.events) {
+    event.start_s *= 3;
+    event.end_s *= 3;
+  }
+  measured.iteration_time_s = measured.end_s = 3 * predicted.end_s;
+  const std::string page = measured_page(plan, predicted, measured);
+  const auto charts = charts_of(page, "timeline");
+  ASSERT_EQ(charts.size(), 2U);
+  EXPECT_EQ(charts[0]["end_s"], charts[1]["end_s"]);
+  EXPECT_EQ(charts[0]["end_s"], measured.end_s);
+  EXPECT_EQ(charts[1]["stages"].size(), 2U);
+  EXPECT_THAT(page, HasSubstr(seconds_text(predicted.end_s) + " an iteration predicted, " +
+                              seconds_text(measured.end_s) + " measured"));
+  EXPECT_LT(page.find(">Predicted</h2>"), page.find(">Measured</h2>"));
 }
 
 }  // namespace

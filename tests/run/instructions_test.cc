@@ -157,9 +157,9 @@ TEST(Instructions, OfKnownModels) {
 TEST(Instructions, WhatCannotBeRunIsRefusedByStage) {
   EXPECT_EQ(refusal([](Plan&) {}), "");
   EXPECT_THAT(refusal([](Plan& p) { p.stages[1].tp = 2; }),
-              testing::HasSubstr("stage 2 has tensor parallelism 2"));
-  EXPECT_THAT(refusal([](Plan& p) { p.stages[1].cp = 2; }),
-              testing::HasSubstr("stage 2 has context parallelism 2"));
+              testing::HasSubstr("stage 2 has a layer that is divided otherwise than the stage"));
+  EXPECT_THAT(refusal([](Plan& p) { p.stages[1].tp = p.stages[1].cp = 2; }),
+              testing::HasSubstr("stage 2 has tensor parallelism 2 and context parallelism 2"));
   EXPECT_THAT(refusal([](Plan& p) { p.stages[0].own->offload_optimizer = true; }),
               testing::HasSubstr("stage 1 has something in host memory"));
   EXPECT_THAT(refusal([](Plan& p) { p.profile.layers[0].name = "another"; }),
@@ -187,10 +187,8 @@ TEST(Instructions, ParametersAreThereInEveryPassAndNotBetween) {
                    each.kind == InstructionKind::backward) {
           for (std::size_t g = 0; g < run.groups.size(); ++g) {
             if (!is_gathered(run.groups[g])) continue;
-            const auto& of = run.groups[g].parameters;
-            const auto& read = run.staged.parts[static_cast<std::size_t>(each.part)].parameters;
-            const bool needs =
-                std::find_first_of(read.begin(), read.end(), of.begin(), of.end()) != read.end();
+            const bool needs = run.groups[g].has_any(
+                run.staged.parts[static_cast<std::size_t>(each.part)].parameters);
             EXPECT_EQ(whole.contains(static_cast<std::int32_t>(g)), needs);
           }
         } else {
@@ -239,9 +237,7 @@ TEST(Instructions, ParametersOfSeveralStagesAreOneGroup) {
       }
       int found = 0;
       for (const ParameterGroup& group : run.groups) {
-        if (!std::binary_search(group.parameters.begin(), group.parameters.end(), parameter)) {
-          continue;
-        }
+        if (!group.has_any(std::vector{parameter})) continue;
         ++found;
         EXPECT_EQ(std::set<std::int32_t>(group.ranks.begin(), group.ranks.end()), holders);
       }

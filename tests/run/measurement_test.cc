@@ -6,11 +6,15 @@
 
 #include "braid/base/error.h"
 #include "braid/base/file.h"
+#include "braid/base/json.h"
+#include "braid/frontend/model.h"
+#include "braid/plan/plan_json.h"
 #include "braid/run/parity.h"
 #include "braid/run/rank_record.h"
 #include "braid/run/run_job.h"
 #include "braid/run/run_measurement.h"
 #include "braid/run/safetensors.h"
+#include "braid/run/trained_times.h"
 
 #include "base/temporary_folder.h"
 #include "run/random_job.h"
@@ -90,6 +94,44 @@ TEST(RunRecord, ReadsBackWhatWasWritten) {
   job.settings.type = ElementType::bf16;
   write_file(folder / "job.json", run_job_text(job));
   EXPECT_EQ(run_job_text(read_run_job(folder / "job.json")), run_job_text(job));
+}
+
+TEST(RunJob, PlansOfModelsOfImagesAreLoaded) {
+  const TemporaryFolder folder;
+  const std::string model = folder / "config.json";
+  write_file(model, R"({"model_type": "vit", "hidden_size": 8, "num_hidden_layers": 2,
+                        "num_attention_heads": 2, "intermediate_size": 12, "image_size": 8,
+                        "patch_size": 4, "num_labels": 5})");
+  const Graph graph = load_model(model, {});
+  EXPECT_GT(graph.seq_len, 0);
+  std::mt19937_64 random(1);
+  Plan plan = random_plan_for(random, graph);
+  plan.model_source = model;
+  RunJob job;
+  job.plan = folder / "plan.json";
+  write_file(job.plan, to_text(to_json(plan)));
+  EXPECT_EQ(load_run(job).staged.batch, plan.global_batch);
+}
+
+TEST(TrainedTimes, ReadBackAsWrittenAndAreAveraged) {
+  const TemporaryFolder folder;
+  std::mt19937_64 random(1);
+  TrainedTimesJob job;
+  job.graphs = {random_branches(random, 3), random_branches(random, 4)};
+  job.devices = 1;
+  job.threads = 2;
+  job.samples = 5;
+  write_file(folder / "job.json", trained_times_job_text(job));
+  const TrainedTimesJob read = read_trained_times_job(folder / "job.json");
+  EXPECT_EQ(read.graphs, job.graphs);
+  EXPECT_EQ(trained_times_job_text(read), trained_times_job_text(job));
+  const TrainedTimes first{{{1, 2}, {3, 4}}, {{4, 1}}, {{4, 3}}};
+  const TrainedTimes second{{{3, 4}, {5, 8}}, {{4, 2}}, {{4, 5}}};
+  const TrainedTimes none{{}, {{4, 3}}, {{4, 7}}};
+  write_file(folder / "times.json", trained_times_text(first));
+  EXPECT_EQ(read_trained_times(folder / "times.json"), first);
+  const TrainedTimes mean = mean_of({first, second, none});
+  EXPECT_EQ(mean, (TrainedTimes{{{2, 3}, {4, 6}}, {{4, 2}}, {{4, 5}}}));
 }
 
 TEST(Safetensors, ReadBackEqualAndLieAsTheFormatSays) {

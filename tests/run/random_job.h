@@ -161,6 +161,39 @@ inline Plan random_plan_for(std::mt19937_64& random, const Graph& graph) {
   return plan;
 }
 
+/// Tensor-parallel ranks for the stages of a plan of random_plan_for(), of at most two replicas
+/// each: one of `degrees`, with sequence parallelism where it divides the graph's tokens, in any
+/// order of the axes.
+inline void divide_stages(std::mt19937_64& random, const Graph& graph, Plan& plan,
+                          const std::vector<int>& degrees) {
+  if (draw(random, 0, 1) == 0) {
+    plan.parallel.order = {Axis::dp, Axis::tp, Axis::cp, Axis::pp};
+  }
+  std::int64_t device = draw(random, 0, 3);
+  for (Stage& stage : plan.stages) {
+    const int round = stage.dp * stage.own->micro_batch;
+    stage.dp = std::min(stage.dp, 2);
+    stage.own->micro_batch = round / stage.dp;
+    stage.tp =
+        degrees[static_cast<std::size_t>(draw(random, 0, static_cast<int>(degrees.size()) - 1))];
+    stage.own->sequence_parallel =
+        stage.tp > 1 && graph.seq_len % stage.tp == 0 && draw(random, 0, 2) > 0;
+    stage.own->passes.clear();
+    stage.own->warm_up.reset();
+    stage.devices.clear();
+    for (int d = 0; d < stage.dp * stage.tp; ++d) stage.devices.push_back(device++);
+    for (Chunk& chunk : stage.chunks) {
+      for (const std::int32_t l : chunk.layers) {
+        for (Option& option : plan.profile.kinds[static_cast<std::size_t>(l)]) {
+          option.how.micro_batch = stage.own->micro_batch;
+          option.how.tp = stage.tp;
+          option.how.sequence_parallel = stage.own->sequence_parallel;
+        }
+      }
+    }
+  }
+}
+
 /// Uniform: one to three stages of `vp` chunks, one or two replicas.
 inline Plan uniform_plan_for(std::mt19937_64& random, const Graph& graph, int vp) {
   Plan plan = plan_of(random, graph);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <stdexcept>
 #include <thread>
 
@@ -9,6 +10,8 @@
 #include "braid/run/dry_run.h"
 #include "braid/run/local_link.h"
 #include "braid/run/rank_engine.h"
+#include "braid/run/training_state.h"
+#include "braid/run/whole_weights.h"
 #include "braid/schedule/order_timing.h"
 
 #include "run_torch/observed_math.h"
@@ -36,41 +39,104 @@ void check_passes(const ObservedMath& seen, const StagedModel& staged, const Ord
   }
 }
 
-/// What a rank ends with: parameters in the model's order, empty where it does not hold them.
-TrainedModel train_rank(std::int32_t rank, const OrderedPlan& ordered, const StagedModel& staged,
-                        const std::vector<ParameterGroup>& groups,
-                        const std::vector<Instruction>& instructions,
-                        const TrainingSettings& settings, RankLink& link) {
-  const std::unique_ptr<StageMath> computes = torch_stage_math(staged, groups, rank, settings);
+/// What a run begins with, what it leaves, and what stands between ranks and their links.
+struct Around {
+  const Checkpoint* from = nullptr;
+  Checkpoint* kept = nullptr;
+  LinkChange change = {};
+};
+
+/// What a rank ends with: losses, and the pieces of all groups that it is in by group.
+struct RankEnd {
+  std::vector<double> losses;
+  std::vector<std::vector<DenseTensor>> pieces;
+};
+
+/// What all ranks of a run share.
+struct LocalJob {
+  OrderedPlan ordered;
+  StagedModel staged;
+  std::vector<ParameterGroup> groups;
+  std::vector<std::vector<Instruction>> ranks;
+  TrainingSettings settings;
+};
+
+RankEnd train_rank(std::int32_t rank, const LocalJob& job, RankLink& link, const Around& around) {
+  const auto& [ordered, staged, groups, ranks, settings] = job;
+  const std::vector<Instruction>& instructions = ranks[at(rank)];
+  const std::unique_ptr<StageMath> computes =
+      torch_stage_math(staged, groups, rank, settings, link);
   ObservedMath math(*computes);
   RankEngine engine(rank, staged, groups, instructions, math, link);
-  TrainedModel result;
-  for (std::int64_t i = 0; i < settings.iterations; ++i) {
+  const RunningRank own{rank, staged, groups, math, link};
+  RankEnd result;
+  const std::int64_t first = around.from == nullptr ? 0 : around.from->iterations;
+  if (around.from != nullptr) restore(own, *around.from);
+  for (std::int64_t i = first; i < first + settings.iterations; ++i) {
     result.losses.push_back(engine.run_iteration(i).loss);
+  }
+  if (around.kept != nullptr) {
+    auto checkpoint = collected(own, {"model", first + settings.iterations, settings, {}});
+    if (checkpoint) *around.kept = std::move(*checkpoint);
   }
   check_passes(math, staged, ordered, settings.iterations);
   engine.gather_all();
-  for (const ValueId id : staged.model.parameters) {
-    const bool holds = std::any_of(groups.begin(), groups.end(), [&](const ParameterGroup& group) {
-      return std::binary_search(group.ranks.begin(), group.ranks.end(), rank) &&
-             std::binary_search(group.parameters.begin(), group.parameters.end(), id);
-    });
-    result.parameters.push_back(holds ? math.parameter(id) : DenseTensor());
+  result.pieces.resize(groups.size());
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    if (!std::binary_search(groups[g].ranks.begin(), groups[g].ranks.end(), rank)) continue;
+    for (std::size_t p = 0; p < groups[g].pieces.size(); ++p) {
+      result.pieces[g].push_back(math.piece(g, p));
+    }
   }
   return result;
 }
 
-}  // namespace
+/// Throws where ranks that hold a piece have different numbers, or losses.
+void check_equal(const std::vector<RankEnd>& ends, const std::vector<ParameterGroup>& groups) {
+  for (const RankEnd& each : ends) {
+    if (each.losses != ends.front().losses) throw std::runtime_error("ranks have different losses");
+  }
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    for (const std::int32_t rank : groups[g].ranks) {
+      if (ends[at(rank)].pieces[g] != ends[at(groups[g].ranks.front())].pieces[g]) {
+        throw std::runtime_error("ranks have different weights");
+      }
+    }
+  }
+}
 
-TrainedModel train_by_threads(const Graph& graph, const Plan& plan, const std::string& schedule,
-                              const TrainingSettings& settings, const LinkChange& change) {
-  const OrderedPlan ordered = ordered_plan(plan, schedule);
-  const StagedModel staged = staged_model(graph, ordered);
-  const std::vector<ParameterGroup> groups = parameter_groups(staged, ordered.plan);
-  const auto ranks = instructions_of(staged, ordered.order, groups);
+TrainedModel whole_model(const std::vector<RankEnd>& ends, const StagedModel& staged,
+                         const std::vector<ParameterGroup>& groups) {
+  std::vector<NamedTensor> pieces;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    const std::vector<DenseTensor>& of = ends[at(groups[g].ranks.front())].pieces[g];
+    for (std::size_t p = 0; p < of.size(); ++p) pieces.push_back({piece_name(g, p), of[p]});
+  }
+  TrainedModel model{ends.front().losses, {}};
+  std::map<std::string, DenseTensor> by_name;
+  for (NamedTensor& each : whole_weights(staged.model, groups, pieces)) {
+    by_name[each.name] = std::move(each.tensor);
+  }
+  for (const ValueId id : staged.model.parameters) {
+    model.parameters.push_back(by_name.at(staged.model.program.values[at(id)].name));
+  }
+  return model;
+}
+
+TrainedModel train(const Graph& graph, const Plan& plan, const std::string& schedule,
+                   const TrainingSettings& settings, const Around& around) {
+  LocalJob job;
+  job.settings = settings;
+  job.ordered = ordered_plan(plan, schedule);
+  job.staged = staged_model(graph, job.ordered);
+  job.groups = parameter_groups(job.staged, job.ordered.plan);
+  job.ranks = instructions_of(job.staged, job.ordered.order, job.groups);
+  const StagedModel& staged = job.staged;
+  const std::vector<ParameterGroup>& groups = job.groups;
+  const std::vector<std::vector<Instruction>>& ranks = job.ranks;
   dry_run(staged, groups, ranks);
-  LocalExchange exchange(ranks.size(), groups, torch_arithmetic());
-  std::vector<TrainedModel> results(ranks.size());
+  LocalExchange exchange(ranks.size(), meeting_ranks(staged, groups), torch_arithmetic());
+  std::vector<RankEnd> results(ranks.size());
   std::vector<std::string> failures(ranks.size());
   std::vector<std::thread> threads;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
@@ -78,9 +144,10 @@ TrainedModel train_by_threads(const Graph& graph, const Plan& plan, const std::s
       try {
         const auto rank = static_cast<std::int32_t>(r);
         LocalLink own(exchange, rank);
-        const std::unique_ptr<RankLink> changed = change ? change(rank, own) : nullptr;
+        const std::unique_ptr<RankLink> changed =
+            around.change ? around.change(rank, own) : nullptr;
         RankLink& link = changed ? *changed : own;
-        results[r] = train_rank(rank, ordered, staged, groups, ranks[r], settings, link);
+        results[r] = train_rank(rank, job, link, around);
       } catch (const std::exception& error) {
         failures[r] = error.what();
         exchange.give_up(error.what());
@@ -91,18 +158,20 @@ TrainedModel train_by_threads(const Graph& graph, const Plan& plan, const std::s
   for (const std::string& failure : failures) {
     if (!failure.empty()) throw std::runtime_error(failure);
   }
-  TrainedModel all = results.front();
-  for (const TrainedModel& each : results) {
-    if (each.losses != all.losses) throw std::runtime_error("ranks have different losses");
-    for (std::size_t p = 0; p < all.parameters.size(); ++p) {
-      if (each.parameters[p].data.empty()) continue;
-      if (all.parameters[p].data.empty()) all.parameters[p] = each.parameters[p];
-      if (all.parameters[p] != each.parameters[p]) {
-        throw std::runtime_error("ranks have different weights");
-      }
-    }
-  }
-  return all;
+  check_equal(results, groups);
+  return whole_model(results, staged, groups);
+}
+
+}  // namespace
+
+TrainedModel train_by_threads(const Graph& graph, const Plan& plan, const std::string& schedule,
+                              const TrainingSettings& settings, const LinkChange& change) {
+  return train(graph, plan, schedule, settings, {nullptr, nullptr, change});
+}
+
+TrainedModel train_on(const Graph& graph, const Plan& plan, const TrainingSettings& settings,
+                      const Checkpoint* from, Checkpoint& kept) {
+  return train(graph, plan, "", settings, {from, &kept, {}});
 }
 
 double difference(const TrainedModel& a, const TrainedModel& b) {

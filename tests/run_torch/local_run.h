@@ -7,6 +7,7 @@
 
 #include "braid/graph/graph.h"
 #include "braid/plan/plan.h"
+#include "braid/run/checkpoint.h"
 #include "braid/run/rank_link.h"
 #include "braid/run/torch/torch_training.h"
 
@@ -20,6 +21,10 @@ using LinkChange = std::function<std::unique_ptr<RankLink>(std::int32_t rank, Ra
 /// than the plan's, or in another order, or keeps more or fewer at once.
 TrainedModel train_by_threads(const Graph& graph, const Plan& plan, const std::string& schedule,
                               const TrainingSettings& settings, const LinkChange& change = {});
+
+/// The same from a checkpoint on (null: from the start), and what is kept after it.
+TrainedModel train_on(const Graph& graph, const Plan& plan, const TrainingSettings& settings,
+                      const Checkpoint* from, Checkpoint& kept);
 
 /// The greatest difference of any loss or weight, as a part of the larger of 1 and the weight.
 double difference(const TrainedModel& a, const TrainedModel& b);

@@ -21,8 +21,8 @@ class ObservedMath : public StageMath {
   std::map<std::int32_t, std::int64_t> most;  ///< By part.
 
   const TensorArithmetic& arithmetic() const override { return math_.arithmetic(); }
-  TensorHandle room_for(ValueId value, std::int64_t samples) const override {
-    return math_.room_for(value, samples);
+  TensorHandle room_for(ValueId value, std::int64_t samples, std::int64_t rows) const override {
+    return math_.room_for(value, samples, rows);
   }
   std::vector<TensorHandle> forward(const PassOf& pass,
                                     std::span<const TensorHandle> received) override {
@@ -54,7 +54,20 @@ class ObservedMath : public StageMath {
     math_.gather_weights(group, row);
   }
   void release_weights(std::size_t group) override { math_.release_weights(group); }
-  DenseTensor parameter(ValueId value) const override { return math_.parameter(value); }
+  TensorHandle row_room(std::int64_t length) const override { return math_.row_room(length); }
+  TensorHandle row_of_numbers(const DenseTensor& numbers) const override {
+    return math_.row_of_numbers(numbers);
+  }
+  DenseTensor numbers(const TensorHandle& row) const override { return math_.numbers(row); }
+  TensorHandle moment(std::size_t group, std::size_t which) const override {
+    return math_.moment(group, which);
+  }
+  void restore(std::size_t group, std::span<const TensorHandle> rows, std::int64_t steps) override {
+    math_.restore(group, rows, steps);
+  }
+  DenseTensor piece(std::size_t group, std::size_t piece) const override {
+    return math_.piece(group, piece);
+  }
 
  private:
   void note(WorkKind kind, const PassOf& pass) {

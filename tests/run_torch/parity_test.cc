@@ -16,23 +16,13 @@
 #include "braid/run/torch/torch_training.h"
 
 #include "run/random_job.h"
+#include "run_torch/exact_settings.h"
 #include "run_torch/local_run.h"
 #include "run_torch/tiny_models.h"
 #include "run_torch/trials.h"
 
 namespace braid::test {
 namespace {
-
-TrainingSettings exact_settings(std::int64_t iterations) {
-  set_torch_threads(1);
-  TrainingSettings settings;
-  settings.iterations = iterations;
-  settings.learning_rate = 0.1;
-  settings.type = ElementType::f64;
-  return settings;
-}
-
-constexpr double kExact = 1e-12;
 
 TEST(RunParity, RandomPlansTrainAsOneProcessDoes) {
   std::mt19937_64 random(1);
@@ -130,6 +120,10 @@ class FaultyLink : public RankLink {
   }
   TensorHandle gather(std::size_t group, TensorHandle part) override {
     return link_.gather(group, std::move(part));
+  }
+  std::vector<TensorHandle> all_to_all(std::size_t group, std::span<const TensorHandle> parts,
+                                       std::span<const TensorHandle> rooms) override {
+    return link_.all_to_all(group, parts, rooms);
   }
   double sum_of_all(double number) override { return link_.sum_of_all(number); }
 

@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -54,12 +55,19 @@ class RunProcesses : public testing::Test {
 /// braid as it runs, in a folder with its output there.
 class StartedBraid {
  public:
+  /// `most_bytes`: to which files may grow; 0: to any size.
   StartedBraid(std::vector<std::string> arguments, std::string folder,
-               std::vector<std::pair<std::string, std::string>> environment = {})
+               std::vector<std::pair<std::string, std::string>> environment = {},
+               std::size_t most_bytes = 0)
       : folder_(std::move(folder)), name_("run" + std::to_string(count_++)) {
     arguments.insert(arguments.begin(), BRAID_PROGRAM);
     process_ = ::fork();
     if (process_ != 0) return;
+    if (most_bytes > 0) {
+      ::signal(SIGXFSZ, SIG_IGN);
+      const rlimit limit{most_bytes, most_bytes};
+      ::setrlimit(RLIMIT_FSIZE, &limit);
+    }
     for (const auto& [key, value] : environment) ::setenv(key.c_str(), value.c_str(), 1);
     const std::string out = folder_ + "/" + name_ + ".out", err = folder_ + "/" + name_ + ".err";
     ::dup2(::open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 1);
@@ -209,15 +217,70 @@ TEST_F(RunProcesses, AsManyAsThePlanHasDevices) {
   EXPECT_THAT(rank.err(), testing::HasSubstr("the plan has 4 ranks, and 3 were started"));
 }
 
+TEST_F(RunProcesses, MeasureWhatTheyComputeWith) {
+  const Ran ran = braid({"measure", "--trained", "--samples", "3", "--json", "-o", "here.yaml"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  EXPECT_THAT(ran.out, testing::HasSubstr("\"GEMM 1000 x 1024 x 1024, gradients\""));
+  const std::string text = read_file(folder_ / "here.yaml");
+  EXPECT_THAT(text, testing::HasSubstr("measured with libtorch"));
+  EXPECT_THAT(text, testing::HasSubstr("messages and all-reduces of Gloo"));
+  EXPECT_EQ(braid({"plan", "config.json", "--cluster", "here.yaml", "--global-batch", "8"}).status,
+            0);
+}
+
 TEST_F(RunProcesses, WhatCannotBeRunIsRefusedAtOnce) {
   ASSERT_EQ(braid({"plan", "config.json", "--cluster", "dgx-h100:4", "--global-batch", "8", "--tp",
+                   "2", "--cp", "2", "--pp", "1", "--dp", "1", "-o", "both.json"})
+                .status,
+            0);
+  const Ran ran = braid({"run", "both.json"});
+  EXPECT_EQ(ran.status, 2);
+  EXPECT_THAT(ran.err, testing::HasSubstr("stage 1 has "));
+  EXPECT_THAT(ran.err, testing::HasSubstr("context parallelism 2"));
+  EXPECT_EQ(ran.out, "");
+}
+
+TEST_F(RunProcesses, DivideTheWorkOfAReplica) {
+  ASSERT_EQ(braid({"plan", "config.json", "--cluster", "dgx-h100:4", "--global-batch", "4", "--tp",
                    "2", "--pp", "2", "--dp", "1", "-o", "tp.json"})
                 .status,
             0);
-  const Ran ran = braid({"run", "tp.json"});
-  EXPECT_EQ(ran.status, 2);
-  EXPECT_THAT(ran.err, testing::HasSubstr("stage 1 has tensor parallelism 2"));
-  EXPECT_EQ(ran.out, "");
+  const Ran ran = braid({"run", "tp.json", "--check", "--iterations", "2"});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_THAT(ran.out, testing::HasSubstr("As one process trains it: "));
+}
+
+TEST_F(RunProcesses, GoOnFromACheckpoint) {
+  const Ran whole = braid({"run", "plan.json", "--iterations", "4", "--optimizer", "adam",
+                           "--weights", "whole.safetensors"});
+  ASSERT_EQ(whole.status, 0) << whole.err;
+  const Ran first = braid({"run", "plan.json", "--iterations", "3", "--optimizer", "adam",
+                           "--checkpoint", "c.safetensors", "--checkpoint-every", "2"});
+  ASSERT_EQ(first.status, 0) << first.err;
+  const Ran second = braid({"run", "plan.json", "--iterations", "1", "--optimizer", "adam",
+                            "--resume", "c.safetensors", "--weights", "resumed.safetensors"});
+  ASSERT_EQ(second.status, 0) << second.err;
+  EXPECT_THAT(second.out, testing::HasSubstr("iteration    4  loss "));
+  EXPECT_EQ(read_file(folder_ / "resumed.safetensors"), read_file(folder_ / "whole.safetensors"));
+  const Ran other = braid({"run", "plan.json", "--resume", "c.safetensors"});
+  EXPECT_EQ(other.status, 2);
+  EXPECT_THAT(other.err, testing::HasSubstr("give --optimizer adam"));
+}
+
+TEST_F(RunProcesses, ACheckpointThatCannotBeWrittenEndsTheRunAndLeavesTheOldOne) {
+  ASSERT_EQ(
+      braid({"run", "plan.json", "--iterations", "1", "--checkpoint", "c.safetensors"}).status, 0);
+  const std::string before = read_file(folder_ / "c.safetensors");
+  // Files may grow to a half of it, as on a disk that is full then.
+  StartedBraid run({"run", "plan.json", "--iterations", "3", "--seed", "2", "--checkpoint",
+                    "c.safetensors", "--checkpoint-every", "1"},
+                   folder_.path(), {}, before.size() / 2);
+  EXPECT_EQ(run.wait(), 2);
+  const std::string err = run.err();
+  EXPECT_THAT(err, testing::HasSubstr("rank 0 (stage 1"));
+  EXPECT_THAT(err, testing::HasSubstr("c.safetensors"));
+  EXPECT_EQ(std::count(err.begin(), err.end(), '\n'), 1) << err;
+  EXPECT_EQ(read_file(folder_ / "c.safetensors"), before);
 }
 
 }  // namespace

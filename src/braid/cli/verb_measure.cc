@@ -16,6 +16,7 @@
 #include "braid/base/quantity.h"
 #include "braid/base/text.h"
 #include "braid/cli/count_option.h"
+#include "braid/cli/measure_trained.h"
 #include "braid/cli/text_option.h"
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
@@ -30,7 +31,7 @@ namespace {
 struct VerbMeasureOptions {
   std::string out, name = "here";
   std::int64_t devices = 0, samples = 11;
-  bool json = false;
+  bool json = false, trained = false;
 };
 
 constexpr std::int64_t kMostDevices = 256;
@@ -83,6 +84,14 @@ void expect_libraries(const std::vector<FoundBackend>& backends, const std::stri
   throw Error("there is no library to measure this machine with", missing);
 }
 
+Chip bare_chip(const MeasuredMachine& machine) {
+  Chip bare;
+  bare.compute_units = static_cast<int>(machine.split.threads);
+  bare.memory.bytes = machine.facts.memory_bytes / static_cast<double>(machine.split.devices);
+  return bare;
+}
+
+/// By the fastest kernels of all libraries.
 MeasuredMachine measured_machine(const VerbMeasureOptions& options,
                                  std::vector<std::string>& unmeasured) {
   MeasuredMachine machine;
@@ -94,15 +103,28 @@ MeasuredMachine measured_machine(const VerbMeasureOptions& options,
   expect_libraries(backends, machine.libraries);
   machine.link =
       fit_links(measure_links({.processes = std::max<std::int64_t>(2, machine.split.devices)}));
+  machine.messages =
+      "messages between processes over TCP on the loopback interface, all sending at once";
   MeasureOptions measure;
   measure.samples = options.samples;
   OperatorMeasurements measured =
       measure_operators(sample_operators(kLargestTensor_bytes), backends, machine.split, measure);
   unmeasured = std::move(measured.unmeasured);
-  Chip bare;
-  bare.compute_units = static_cast<int>(machine.split.threads);
-  bare.memory.bytes = machine.facts.memory_bytes / static_cast<double>(machine.split.devices);
-  machine.device = fit_chip(bare, measured.operators, machine.facts.cache_bytes);
+  machine.device = fit_chip(bare_chip(machine), measured.operators, machine.facts.cache_bytes);
+  return machine;
+}
+
+/// By what `braid run` computes with.
+MeasuredMachine trained_machine(const VerbMeasureOptions& options) {
+  MeasuredMachine machine;
+  machine.facts = machine_facts();
+  machine.split = split_of(options, machine.facts.cores);
+  machine.libraries = "libtorch, passes forward and back as braid run does them";
+  const TrainedMachine measured =
+      measure_trained(sample_operators(kLargestTensor_bytes), machine.split, options.samples);
+  machine.link = fit_links(measured.messages);
+  machine.messages = "messages and all-reduces of Gloo over the loopback interface";
+  machine.device = fit_chip(bare_chip(machine), measured.operators, machine.facts.cache_bytes);
   return machine;
 }
 
@@ -166,7 +188,8 @@ int run(const VerbMeasureOptions& options) {
   }
   check_folder(options.out);
   std::vector<std::string> unmeasured;
-  const MeasuredMachine machine = measured_machine(options, unmeasured);
+  const MeasuredMachine machine =
+      options.trained ? trained_machine(options) : measured_machine(options, unmeasured);
   const std::string text = system_text(machine, options.name);
   if (!options.out.empty()) write_file(options.out, text);
   if (options.json) {
@@ -197,6 +220,8 @@ Run add_measure(CLI::App& app) {
             "Processes that the cores are divided among (default: one a core)");
   add_text(verb, "--name", options->name, "Name of the cluster (default: here)");
   add_count(verb, "--samples", options->samples, 3, 1000, "Samples of each kernel (default: 11)");
+  verb.add_flag("--trained", options->trained,
+                "Measure what braid run computes with: passes of libtorch, messages of Gloo");
   verb.add_flag("--json", options->json, "Print exactly one JSON object");
   return [options] { return run(*options); };
 }

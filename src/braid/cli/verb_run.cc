@@ -23,12 +23,17 @@
 #include "braid/cli/valid_plan.h"
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
+#include "braid/cli/worker_program.h"
+#include "braid/report/html_timeline.h"
 #include "braid/report/table.h"
+#include "braid/run/checkpoint.h"
 #include "braid/run/dry_run.h"
 #include "braid/run/parity.h"
 #include "braid/run/process_watch.h"
 #include "braid/run/run_job.h"
 #include "braid/run/run_measurement.h"
+#include "braid/run/safetensors.h"
+#include "braid/run/whole_weights.h"
 #include "braid/schedule/timeline.h"
 
 namespace braid {
@@ -38,46 +43,15 @@ struct RunOptions {
   RunJob job;
   std::string type = "float32", optimizer = "sgd", rate = "0.01";
   std::int64_t timeout_s = 300;
-  std::string trace, weights;
+  std::string trace, html, weights;
   bool check = false, json = false, type_given = false;
 };
-
-/// A folder that is gone with this.
-class RunFolder {
- public:
-  RunFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "braid-run-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) throw Error("no folder can be made in " + pattern);
-    path_ = pattern;
-  }
-  RunFolder(const RunFolder&) = delete;
-  RunFolder& operator=(const RunFolder&) = delete;
-  ~RunFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
-/// The program that stands beside this one.
-std::string worker_program() {
-  std::error_code error;
-  const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", error);
-  std::string program = (own.parent_path() / "braid-run").string();
-  if (error || ::access(program.c_str(), X_OK) != 0) {
-    throw Error("braid was built without libtorch, and cannot run plans",
-                "install libtorch-dev and libgloo-dev, then configure and build again");
-  }
-  return program;
-}
 
 /// A run as it is told to its processes.
 struct PlannedRun {
   RunJob job;
   LoadedRun loaded;
+  std::vector<ParameterGroup> groups;
   std::vector<std::vector<Instruction>> ranks;
   DryRun dry;
   Metrics predicted;
@@ -88,21 +62,18 @@ PlannedRun planned_run(const RunJob& job, const Plan& plan) {
   run.job = job;
   run.loaded = load_run(job);
   const StagedModel& staged = run.loaded.staged;
-  const std::vector<ParameterGroup> groups = parameter_groups(staged, run.loaded.ordered.plan);
-  run.ranks = instructions_of(staged, run.loaded.ordered.order, groups);
-  run.dry = dry_run(staged, groups, run.ranks);
+  run.groups = parameter_groups(staged, run.loaded.ordered.plan);
+  run.ranks = instructions_of(staged, run.loaded.ordered.order, run.groups);
+  run.dry = dry_run(staged, run.groups, run.ranks);
   run.predicted = measure(plan);
   return run;
 }
 
 std::string who_is(const PlannedRun& run, std::int32_t rank) {
   const StagedModel& staged = run.loaded.staged;
-  for (const StagePart& part : staged.parts) {
-    if (std::find(part.ranks.begin(), part.ranks.end(), rank) == part.ranks.end()) continue;
-    return fmt::format("rank {} (stage {}, device {})", rank, part.stage + 1,
-                       staged.rank_device[static_cast<std::size_t>(rank)]);
-  }
-  return fmt::format("rank {}", rank);
+  const auto place = static_cast<std::size_t>(rank);
+  return fmt::format("rank {} (stage {}, device {})", rank, staged.places[place].stage + 1,
+                     staged.rank_device[place]);
 }
 
 /// Prints what rank 0 says of an iteration.
@@ -193,16 +164,14 @@ void print_terms(const PlannedRun& run, const RunMeasurement& measured) {
 }
 
 std::vector<NamedTensor> trained_weights(const PlannedRun& run) {
-  std::vector<NamedTensor> weights;
+  std::vector<NamedTensor> pieces;
   for (std::size_t r = 0; r < run.ranks.size(); ++r) {
     for (NamedTensor& each :
          read_safetensors(rank_weights_file(run.job, static_cast<std::int32_t>(r)))) {
-      weights.push_back(std::move(each));
+      pieces.push_back(std::move(each));
     }
   }
-  std::sort(weights.begin(), weights.end(),
-            [](const NamedTensor& a, const NamedTensor& b) { return a.name < b.name; });
-  return weights;
+  return whole_weights(run.loaded.staged.model, run.groups, pieces);
 }
 
 Json result_json(const PlannedRun& run, const RankRecord& first, const RunMeasurement& measured,
@@ -260,7 +229,8 @@ int run_own_rank(const PlannedRun& run, const std::string& rank) {
   return kFound;
 }
 
-int run_plan(RunOptions& options) {
+/// The job that the options ask for. Throws Error for options that contradict each other.
+RunJob job_of(const RunOptions& options) {
   RunJob job = options.job;
   job.settings.type =
       training_type(options.check && !options.type_given ? "float64" : options.type);
@@ -271,11 +241,31 @@ int run_plan(RunOptions& options) {
     throw Error(Where{"", 0, "--lr"}, "is not a number: " + options.rate, "such as 0.01");
   }
   job.timeout_s = static_cast<double>(options.timeout_s);
+  if (options.check && !job.resume.empty()) {
+    throw Error(Where{"", 0, "--check"}, "trains from the start, and --resume goes on",
+                "leave one of them out");
+  }
+  if (job.checkpoint_every > 0 && job.checkpoint.empty()) {
+    throw Error(Where{"", 0, "--checkpoint-every"}, "says nothing without --checkpoint",
+                "give the file");
+  }
+  return job;
+}
+
+int run_plan(const RunOptions& options) {
+  RunJob job = job_of(options);
   const ValidPlan valid = read_valid_plan(job.plan);
   const RunFolder folder;
   job.folder = folder.path();
   job.plan = std::filesystem::absolute(job.plan).string();
+  for (std::string* file : {&job.checkpoint, &job.resume}) {
+    if (!file->empty()) *file = std::filesystem::absolute(*file).string();
+  }
   const PlannedRun run = planned_run(job, valid.plan);
+  if (!job.resume.empty()) {
+    check_resumable(read_checkpoint(job.resume), options.job.resume, valid.plan.model,
+                    job.settings);
+  }
   worker_program();
   const char* own = std::getenv("RANK");
   if (own == nullptr) own = std::getenv("OMPI_COMM_WORLD_RANK");
@@ -297,6 +287,11 @@ int run_plan(RunOptions& options) {
   if (!options.trace.empty()) {
     write_file(options.trace, to_trace(run.loaded.ordered.plan, measured.timeline));
   }
+  if (!options.html.empty()) {
+    const Timeline predicted =
+        job.schedule.empty() ? simulate(valid.plan) : draw_order(valid.plan, job.schedule).timeline;
+    write_file(options.html, measured_page(run.loaded.ordered.plan, predicted, measured.timeline));
+  }
   if (!options.weights.empty()) write_safetensors(options.weights, trained_weights(run));
   std::optional<Parity> parity;
   if (options.check) {
@@ -311,6 +306,7 @@ int run_plan(RunOptions& options) {
   } else {
     print_terms(run, measured);
     if (!options.trace.empty()) fmt::print("Trace written to {}\n", options.trace);
+    if (!options.html.empty()) fmt::print("Page written to {}\n", options.html);
     if (!options.weights.empty()) fmt::print("Weights written to {}\n", options.weights);
     if (parity) fmt::print("{}\n", parity_text(*parity));
   }
@@ -355,6 +351,13 @@ Run add_run(CLI::App& app) {
   verb.add_flag("--check", options->check,
                 "Train by one process too, and compare all losses and weights");
   add_output_file(verb, "--trace", options->trace, "Write the measured timeline, for Perfetto");
+  add_output_file(verb, "--html", options->html,
+                  "Write a page with the predicted timeline above the measured one");
+  add_output_file(verb, "--checkpoint", job.checkpoint,
+                  "Keep weights and optimizer state here (safetensors), to go on from");
+  add_count(verb, "--checkpoint-every", job.checkpoint_every, 1, std::int64_t{1} << 40,
+            "Iterations from one to the next (default: after the last alone)");
+  add_text(verb, "--resume", job.resume, "Go on from a checkpoint, by this plan");
   add_output_file(verb, "--weights", options->weights, "Write the weights (safetensors)");
   verb.add_flag("--json", options->json, "Print exactly one JSON object");
   return [options] { return run_plan(*options); };

@@ -5,9 +5,11 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <utility>
 #include <variant>
 
 #include "braid/base/error.h"
+#include "braid/base/index.h"
 #include "braid/base/least_squares.h"
 #include "braid/graph/op_work.h"
 #include "braid/profile/layer_work.h"
@@ -44,15 +46,24 @@ Efficiency with(Efficiency efficiency, const std::vector<double>& figures) {
 /// The operators' works, which do not change with the chip.
 struct Sample {
   const Graph* graph = nullptr;
+  Graph fed;  ///< behind_a_layer().
   OperatorWork work;
-  double measured_s = 0;
+  double measured_s = 0, backward_s = 0;
 };
 
-double estimate_s(const Sample& sample, const Chip& chip, const Precision& precision) {
+OperatorTimes estimate_of(const Sample& sample, const Chip& chip, const Precision& precision) {
   static const Execution alone;
-  const OperatorEstimate estimate(*sample.graph, alone, precision, chip,
+  const OperatorEstimate estimate(sample.fed, alone, precision, chip,
                                   matmul_peak_in(chip, precision));
-  return estimate.times(sample.graph->operators.front(), sample.work).forward_s;
+  return estimate.times(sample.fed.operators.back(), sample.work);
+}
+
+/// Whether the gradients take a time that says something of the chip: where nothing is computed,
+/// as for sums, they are handed on.
+bool has_gradients(const Sample& sample) {
+  if (!(sample.backward_s > 0)) return false;
+  const auto* pointwise = std::get_if<Elementwise>(&sample.graph->operators.front().kind);
+  return pointwise == nullptr || pointwise->keeps != Elementwise::Keeps::nothing;
 }
 
 double bytes_of(const OpWork& work) {
@@ -92,14 +103,19 @@ Descent fitted_figures(const Chip& chip, std::span<const Sample> samples,
   LeastSquares problem;
   problem.figures = kBounds;
   problem.weights.assign(samples.size(), 1);
+  for (const Sample& each : samples) {
+    if (has_gradients(each)) problem.weights.push_back(1);
+  }
   problem.loss = huber_loss(std::log(kLargeRatio));
   problem.residuals = [&](const std::vector<double>& figures) {
     Chip tried = chip;
     tried.efficiency = with(chip.efficiency, figures);
     std::vector<double> residuals;
-    residuals.reserve(samples.size());
+    residuals.reserve(problem.weights.size());
     for (const Sample& each : samples) {
-      residuals.push_back(std::log(estimate_s(each, tried, precision) / each.measured_s));
+      const OperatorTimes times = estimate_of(each, tried, precision);
+      residuals.push_back(std::log(times.forward_s / each.measured_s));
+      if (has_gradients(each)) residuals.push_back(std::log(times.backward_s() / each.backward_s));
     }
     return residuals;
   };
@@ -109,13 +125,41 @@ Descent fitted_figures(const Chip& chip, std::span<const Sample> samples,
 
 }  // namespace
 
+Graph behind_a_layer(const Graph& graph) {
+  Graph fed = graph;
+  fed.operators.clear();
+  fed.inputs.clear();
+  for (const TensorId input : graph.inputs) {
+    const auto view = static_cast<OperatorId>(fed.operators.size());
+    const auto outside = static_cast<TensorId>(fed.tensors.size());
+    Tensor tensor = graph.tensors[at(input)];
+    tensor.name += ".outside";
+    fed.operators.push_back({tensor.name + ".view", DataMovement{true}, {outside}, {input}});
+    fed.tensors[at(input)].producer = view;
+    fed.tensors.push_back(std::move(tensor));
+    fed.inputs.push_back(outside);
+  }
+  const auto first = static_cast<OperatorId>(fed.operators.size());
+  for (const Operator& op : graph.operators) {
+    fed.operators.push_back(op);
+    fed.operators.back().layer = 1;
+    for (const TensorId output : op.outputs) fed.tensors[at(output)].producer += first;
+  }
+  fed.layers = {
+      {"before", 0, first, 0},
+      {graph.layers.front().name, first, static_cast<OperatorId>(fed.operators.size()), 1}};
+  return fed;
+}
+
 FittedChip fit_chip(const Chip& bare, std::span<const MeasuredOperator> measured,
                     double cache_bytes) {
   const Precision precision = parse_precision("fp32");
   std::vector<Sample> samples;
   for (const MeasuredOperator& each : measured) {
     const Graph& graph = each.operation.graph;
-    samples.push_back({&graph, layer_work(graph, 0).front(), each.time_s});
+    Graph fed = behind_a_layer(graph);
+    OperatorWork work = layer_work(fed, 1).front();
+    samples.push_back({&graph, std::move(fed), std::move(work), each.time_s, each.backward_s});
   }
   const HighestRates rates = highest_rates(samples, cache_bytes);
   if (rates.flops_per_s <= 0) throw Error("no GEMM could be measured");
@@ -137,8 +181,11 @@ FittedChip fit_chip(const Chip& bare, std::span<const MeasuredOperator> measured
     best.chip = chip;
   }
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    best.operators.push_back({measured[i].operation.name, samples[i].measured_s,
-                              estimate_s(samples[i], best.chip, precision)});
+    const OperatorTimes times = estimate_of(samples[i], best.chip, precision);
+    const std::string& name = measured[i].operation.name;
+    best.operators.push_back({name, samples[i].measured_s, times.forward_s});
+    if (!has_gradients(samples[i])) continue;
+    best.operators.push_back({name + ", gradients", samples[i].backward_s, times.backward_s()});
   }
   return best;
 }

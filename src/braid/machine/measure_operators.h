@@ -20,6 +20,7 @@ struct DeviceSplit {
 struct MeasuredOperator {
   SampleOperator operation;
   double time_s = 0;
+  double backward_s = 0;  ///< Of its gradients; 0: not measured.
 };
 
 struct OperatorMeasurements {

@@ -49,10 +49,9 @@ std::string system_text(const MeasuredMachine& machine, const std::string& name)
              "devices_per_node: {}\nhost: none\n"
              "intra_node: {{name: loopback, topology: switch, bandwidth: {:.6g} GB/s, "
              "latency: {:.6g} us, efficiency: 1, half_size: 0 B}}\n"
-             "sources:\n  intra_node: 'messages between processes over TCP on the loopback "
-             "interface, all sending at once: {:.1f}% off on average'\n",
+             "sources:\n  intra_node: '{}: {:.1f}% off on average'\n",
              machine.split.devices, 1e-9 * machine.link.bytes_per_s, 1e6 * machine.link.latency_s,
-             100 * machine.link.mean_error);
+             machine.messages, 100 * machine.link.mean_error);
 }
 
 }  // namespace braid

@@ -15,6 +15,7 @@ struct MeasuredMachine {
   FittedChip device;
   LinkFigures link;
   std::string libraries;  ///< "oneDNN 2.6.3, OpenBLAS 0.3.21".
+  std::string messages;   ///< What was sent and how.
 };
 
 /// A cluster's file (docs/file-formats.md) of one node with the machine's devices, each figure with

@@ -141,7 +141,7 @@ Json layers_of(const Plan& plan, const std::vector<std::size_t>& drawn) {
   return {{"names", std::move(names)}, {"costs", std::move(costs)}, {"stages", std::move(stages)}};
 }
 
-/// What the script of the page draws the passes from.
+/// What the script of the page draws the passes from. Its axis ends with the timeline.
 Json passes_json(const Plan& plan, const Timeline& timeline, const std::vector<std::size_t>& drawn,
                  const std::vector<std::size_t>& row_of,
                  const std::optional<std::pair<double, double>>& omitted) {
@@ -258,7 +258,7 @@ std::string drawn_text(const Plan& plan, const Timeline& timeline, std::size_t r
                 "each takes {} in the long run",
                 timeline.rounds, seconds_text(timeline.end_s),
                 seconds_text(timeline.iteration_time_s))
-          : "the whole iteration of " + seconds_text(timeline.end_s);
+          : "the whole iteration of " + seconds_text(timeline.iteration_time_s);
   if (omitted) {
     text = fmt::format("the first {} and the last {} of {}", seconds_text(omitted->first),
                        seconds_text(timeline.end_s - omitted->second), text);
@@ -281,24 +281,28 @@ std::string counted_text(const Plan& plan, const Timeline& timeline) {
          " more.";
 }
 
-/// Timeline, memory and what to know of it.
-std::string charts(const Plan& plan, const Timeline& timeline) {
-  if (!(timeline.end_s > 0)) return "";
+/// The timeline and what to know of it.
+std::string passes_chart(const Plan& plan, const Timeline& timeline) {
   const std::vector<std::size_t> drawn = drawn_stages(plan.stages.size());
   std::vector<std::size_t> row_of(plan.stages.size(), plan.stages.size());
   for (std::size_t r = 0; r < drawn.size(); ++r) row_of[drawn[r]] = r;
   const auto omitted = omitted_of(timeline, row_of, drawn.size());
-  const std::string passes =
-      "<p class=\"note\">A row for each stage's first device: its passes, numbered by "
-      "micro-batch, above what it sends and sums; " +
-      drawn_text(plan, timeline, drawn.size(), omitted) +
-      (drawn.size() > 1 ? ". On the left, which stage hands over to which.</p>\n" : ".</p>\n") +
-      keys_of(timeline, plan.parallel.vp > 1) +
-      chart("timeline", passes_json(plan, timeline, drawn, row_of, omitted));
+  return "<p class=\"note\">A row for each stage's first device: its passes, numbered by "
+         "micro-batch, above what it sends and sums; " +
+         drawn_text(plan, timeline, drawn.size(), omitted) +
+         (drawn.size() > 1 ? ". On the left, which stage hands over to which.</p>\n" : ".</p>\n") +
+         keys_of(timeline, plan.parallel.vp > 1) +
+         chart("timeline", passes_json(plan, timeline, drawn, row_of, omitted));
+}
+
+/// Timeline, memory and what to know of both.
+std::string charts(const Plan& plan, const Timeline& timeline) {
+  if (!(timeline.end_s > 0)) return "";
+  const std::vector<std::size_t> drawn = drawn_stages(plan.stages.size());
   const std::string memory = "<p class=\"note\">Of a stage's first device, by kind." +
                              counted_text(plan, timeline) + "</p>\n" +
                              chart("memory", memory_json(plan, timeline, drawn));
-  return section("Timeline", passes) + section("Memory over time", memory);
+  return section("Timeline", passes_chart(plan, timeline)) + section("Memory over time", memory);
 }
 
 }  // namespace
@@ -341,6 +345,21 @@ std::string timeline_page(const DrawnOrder& drawn, const std::string& schedule) 
              order.tightest_stage + 1, devices_used(plan), plan.stages.size(),
              escaped(plan.planner)) +
          charts(plan, drawn.timeline) + page_end();
+}
+
+std::string measured_page(const Plan& plan, Timeline predicted, Timeline measured) {
+  const double predicted_s = predicted.iteration_time_s, measured_s = measured.iteration_time_s;
+  // One scale for both: they are zoomed together.
+  predicted.end_s = measured.end_s = std::max(predicted.end_s, measured.end_s);
+  return page_head(plan.model + ", predicted and measured") +
+         fmt::format(
+             "<h1>{}: predicted for {}, and measured</h1>\n<p class=\"note\">{} an iteration "
+             "predicted, {} measured; {} devices in {} stages, planner {}, schedule {}</p>\n",
+             escaped(plan.model), escaped(plan.system.name), seconds_text(predicted_s),
+             seconds_text(measured_s), devices_used(plan), plan.stages.size(),
+             escaped(plan.planner), schedule_text(plan)) +
+         section("Predicted", passes_chart(plan, predicted)) +
+         section("Measured", passes_chart(plan, measured)) + page_end();
 }
 
 }  // namespace braid

@@ -4,6 +4,7 @@
 
 #include "braid/plan/plan.h"
 #include "braid/schedule/plan_orders.h"
+#include "braid/schedule/timeline.h"
 
 namespace braid {
 
@@ -20,5 +21,9 @@ std::string timeline_page(const Plan& plan);
 
 /// Of a plan by the schedule of that name in place of its own.
 std::string timeline_page(const DrawnOrder& drawn, const std::string& schedule);
+
+/// The predicted passes of a plan above those that a run measured (run_measurement.h), drawn alike
+/// on one scale. Both timelines are of one iteration with all of the plan's stages.
+std::string measured_page(const Plan& plan, Timeline predicted, Timeline measured);
 
 }  // namespace braid

@@ -17,10 +17,15 @@ class DryRunner {
  public:
   DryRunner(const StagedModel& staged, std::span<const ParameterGroup> groups,
             std::span<const std::vector<Instruction>> ranks)
-      : staged_(staged), groups_(groups), ranks_(ranks), next_(ranks.size(), 0) {
+      : staged_(staged), ranks_(ranks), next_(ranks.size(), 0) {
     for (const StagePart& part : staged.parts) {
       held_.emplace_back(part.ranks.size(), 0);
       result_.in_flight.emplace_back(part.ranks.size(), 0);
+    }
+    meeting_ranks_ = meeting_ranks(staged, groups);
+    met_in_passes_.resize(ranks.size());
+    for (std::size_t g = groups.size(); g < meeting_ranks_.size(); ++g) {
+      for (const std::int32_t rank : meeting_ranks_[g]) met_in_passes_[at(rank)].push_back(g);
     }
   }
 
@@ -72,12 +77,13 @@ class DryRunner {
       }
       case InstructionKind::gather:
       case InstructionKind::reduce:
-        if (!joined(rank, at(next.group))) return false;
+        if (!joined(rank, {at(next.group)})) return false;
         break;
       case InstructionKind::forward:
       case InstructionKind::backward:
       case InstructionKind::input_gradient:
       case InstructionKind::weight_gradient:
+        if (!joined(rank, met_in_passes_[at(rank)])) return false;
         count(rank, next);
         break;
       case InstructionKind::step:
@@ -88,14 +94,18 @@ class DryRunner {
     return true;
   }
 
-  /// Whether all members of a group have come to where this one is: as many meetings.
-  bool joined(std::int32_t rank, std::size_t group) {
-    Meetings& own = meetings_[{rank, group}];
-    own.come = own.left + 1;
-    for (const std::int32_t member : groups_[group].ranks) {
-      if (meetings_[{member, group}].come <= own.left) return false;
+  /// Whether all members of these groups have come to where this one is: as many meetings.
+  bool joined(std::int32_t rank, const std::vector<std::size_t>& groups) {
+    bool all = true;
+    for (const std::size_t group : groups) {
+      Meetings& own = meetings_[{rank, group}];
+      own.come = own.left + 1;
+      for (const std::int32_t member : meeting_ranks_[group]) {
+        all = all && meetings_[{member, group}].come > own.left;
+      }
     }
-    ++own.left;
+    if (!all) return false;
+    for (const std::size_t group : groups) ++meetings_[{rank, group}].left;
     return true;
   }
 
@@ -113,8 +123,9 @@ class DryRunner {
   }
 
   const StagedModel& staged_;
-  std::span<const ParameterGroup> groups_;
   std::span<const std::vector<Instruction>> ranks_;
+  std::vector<std::vector<std::int32_t>> meeting_ranks_;
+  std::vector<std::vector<std::size_t>> met_in_passes_;  ///< [rank]: groups.
   std::vector<std::size_t> next_;
   std::map<std::pair<std::int32_t, std::size_t>, Meetings> meetings_;  ///< By rank and group.
   std::map<MessageKey, std::int64_t> messages_;  ///< Samples of what is under way.

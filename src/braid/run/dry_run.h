@@ -10,7 +10,8 @@ namespace braid {
 
 /// What a run of all ranks' instructions comes to, with nothing computed.
 struct DryRun {
-  /// [part][replica]: micro-batches between their forward and backward pass, at most at once.
+  /// [part][as StagePart::ranks]: micro-batches between their forward and backward pass, at most at
+  /// once.
   std::vector<std::vector<std::int64_t>> in_flight;
   std::int64_t messages = 0;  ///< Between different ranks, each of all values of a handover.
 };

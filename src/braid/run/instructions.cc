@@ -1,7 +1,8 @@
 #include "braid/run/instructions.h"
 
 #include <algorithm>
-#include <cassert>
+#include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -29,36 +30,34 @@ InstructionKind kind_of(WorkKind kind) {
 class InstructionWriter {
  public:
   InstructionWriter(const StagedModel& staged, std::span<const ParameterGroup> groups)
-      : staged_(staged), result_(staged.rank_device.size()), gathered_(staged.parts.size()) {
+      : staged_(staged), result_(staged.rank_device.size()), gathered_(staged.rank_device.size()) {
     for (std::size_t g = 0; g < groups.size(); ++g) {
       if (!is_gathered(groups[g])) continue;
       for (std::size_t p = 0; p < staged.parts.size(); ++p) {
-        const std::vector<ValueId>& read = staged.parts[p].parameters;
-        if (std::find_first_of(read.begin(), read.end(), groups[g].parameters.begin(),
-                               groups[g].parameters.end()) != read.end()) {
-          gathered_[p].push_back(static_cast<std::int32_t>(g));
+        if (!groups[g].has_any(staged.parts[p].parameters)) continue;
+        for (const std::int32_t rank : groups[g].ranks) {
+          gathered_[at(rank)][static_cast<std::int32_t>(p)].push_back(static_cast<std::int32_t>(g));
         }
       }
     }
   }
 
-  /// A pass of one of a part's replicas, with what comes before and after.
-  void add_pass(const Work& work, std::size_t replica) {
+  /// A pass of a part by one rank, with what comes before and after.
+  void add_pass(const Work& work, std::int32_t rank) {
     const InstructionKind kind = kind_of(work.kind);
     const bool is_forward = kind == InstructionKind::forward;
-    const std::size_t part = at(work.stage);
-    std::vector<Instruction>& rank = result_[at(staged_.parts[part].ranks[replica])];
+    std::vector<Instruction>& list = result_[at(rank)];
     const Instruction pass{.kind = kind, .part = work.stage, .micro_batch = work.index};
     const bool crosses = kind != InstructionKind::weight_gradient;
-    if (crosses) exchange(rank, pass, replica, {InstructionKind::receive, !is_forward});
-    for (const std::int32_t group : gathered_[part]) {
-      rank.push_back({.kind = InstructionKind::gather, .part = work.stage, .group = group});
+    if (crosses) exchange(rank, pass, {InstructionKind::receive, !is_forward});
+    for (const std::int32_t group : gathered_[at(rank)][work.stage]) {
+      list.push_back({.kind = InstructionKind::gather, .part = work.stage, .group = group});
     }
-    rank.push_back(pass);
-    for (const std::int32_t group : gathered_[part]) {
-      rank.push_back({.kind = InstructionKind::release, .part = work.stage, .group = group});
+    list.push_back(pass);
+    for (const std::int32_t group : gathered_[at(rank)][work.stage]) {
+      list.push_back({.kind = InstructionKind::release, .part = work.stage, .group = group});
     }
-    if (crosses) exchange(rank, pass, replica, {InstructionKind::send, !is_forward});
+    if (crosses) exchange(rank, pass, {InstructionKind::send, !is_forward});
   }
 
   void add_groups(std::span<const ParameterGroup> groups) {
@@ -81,11 +80,12 @@ class InstructionWriter {
 
   /// Sends of a pass's results, or receives of what it needs: activations come along handovers to
   /// the part and leave along those from it, gradients the other way round.
-  void exchange(std::vector<Instruction>& rank, const Instruction& pass, std::size_t replica,
-                Crossing crossing) const {
+  void exchange(std::int32_t rank, const Instruction& pass, Crossing crossing) {
     const bool by_target = (crossing.kind == InstructionKind::receive) != crossing.gradient;
-    const std::int64_t first = staged_.first_sample(at(pass.part), replica, pass.micro_batch);
-    const std::int64_t last = first + staged_.parts[at(pass.part)].micro_batch;
+    const StagePart& own = staged_.parts[at(pass.part)];
+    const std::int64_t first =
+        staged_.first_sample(at(pass.part), staged_.places[at(rank)].replica, pass.micro_batch);
+    const std::int64_t last = first + own.micro_batch;
     for (std::size_t h = 0; h < staged_.handovers.size(); ++h) {
       const Handover& handover = staged_.handovers[h];
       if ((by_target ? handover.target : handover.source) != pass.part) continue;
@@ -94,26 +94,44 @@ class InstructionWriter {
         // Samples up to the end of the other side's micro-batch that holds s.
         const std::int64_t block = s / other.micro_batch;
         const std::int64_t end = std::min(last, (block + 1) * other.micro_batch);
-        const auto replicas = static_cast<std::int64_t>(other.ranks.size());
         Instruction each = pass;
         each.kind = crossing.kind;
         each.gradient = crossing.gradient;
         each.handover = static_cast<std::int32_t>(h);
-        each.peer = other.ranks[at(block % replicas)];
         each.first_sample = s;
         each.samples = end - s;
-        rank.push_back(each);
+        for (int r = 0; r < other.sharers; ++r) {
+          each.peer = other.rank_of(block % other.replicas(), r);
+          if (crosses(handover, rank, each)) result_[at(rank)].push_back(each);
+        }
         s = end;
       }
     }
   }
 
+  bool crosses(const Handover& handover, std::int32_t rank, const Instruction& each) const {
+    return std::any_of(handover.values.begin(), handover.values.end(), [&](ValueId value) {
+      return rows_of_message(staged_, rank, each, value).length() > 0;
+    });
+  }
+
   const StagedModel& staged_;
   std::vector<std::vector<Instruction>> result_;
-  std::vector<std::vector<std::int32_t>> gathered_;  ///< By part: groups.
+  std::vector<std::map<std::int32_t, std::vector<std::int32_t>>> gathered_;  ///< [rank], by part.
 };
 
 }  // namespace
+
+Interval rows_of_message(const StagedModel& staged, std::int32_t rank, const Instruction& message,
+                         ValueId value) {
+  const Handover& handover = staged.handovers[at(message.handover)];
+  const bool sends = message.kind == InstructionKind::send;
+  const int sender = staged.places[at(sends ? rank : message.peer)].of_replica;
+  const int receiver = staged.places[at(sends ? message.peer : rank)].of_replica;
+  const std::int32_t from = message.gradient ? handover.target : handover.source;
+  const std::int32_t to = message.gradient ? handover.source : handover.target;
+  return crossing_rows(staged, value, from, sender, to, receiver);
+}
 
 std::vector<std::vector<Instruction>> instructions_of(const StagedModel& staged,
                                                       const WorkOrder& order,
@@ -122,8 +140,8 @@ std::vector<std::vector<Instruction>> instructions_of(const StagedModel& staged,
   for (const std::vector<Work>& works : order.devices) {
     for (const Work& work : works) {
       if (work.kind == WorkKind::reduce_gradients || work.kind == WorkKind::optimizer) continue;
-      for (std::size_t r = 0; r < staged.parts[at(work.stage)].ranks.size(); ++r) {
-        writer.add_pass(work, r);
+      for (const std::int32_t rank : staged.parts[at(work.stage)].ranks) {
+        writer.add_pass(work, rank);
       }
     }
   }

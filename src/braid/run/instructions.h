@@ -45,6 +45,10 @@ std::vector<std::vector<Instruction>> instructions_of(const StagedModel& staged,
                                                       const WorkOrder& order,
                                                       std::span<const ParameterGroup> groups);
 
+/// Rows of one value that a message of `rank` has; none where the peer has no use of it.
+Interval rows_of_message(const StagedModel& staged, std::int32_t rank, const Instruction& message,
+                         ValueId value);
+
 /// "rank 2 receives samples 4 to 7 from rank 0".
 std::string describe(std::int32_t rank, const Instruction& instruction);
 

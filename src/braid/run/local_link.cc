@@ -39,7 +39,7 @@ std::vector<TensorHandle> LocalExchange::meet(std::size_t group, std::size_t pla
                                               TensorHandle mine) {
   std::unique_lock<std::mutex> lock(mutex_);
   Meeting& meeting = meetings_[group];
-  const std::size_t members = groups_[group].ranks.size();
+  const std::size_t members = groups_[group].size();
   // Those of the meeting before may still be on their way out.
   wait(lock, [&] { return meeting.gone == 0; });
   meeting.brought.resize(members);
@@ -86,6 +86,8 @@ TensorHandle LocalLink::receive(TensorHandle, std::int32_t peer, std::int32_t ta
 }
 
 TensorHandle LocalLink::sum(std::size_t group, TensorHandle row) {
+  // A copy: others may read it when this rank has gone on.
+  row = exchange_.arithmetic().slice(row, 0, 0, exchange_.arithmetic().length(row));
   const std::vector<TensorHandle> all = exchange_.meet(group, place_in(group), std::move(row));
   TensorHandle total = all.front();
   for (std::size_t i = 1; i < all.size(); ++i) total = exchange_.arithmetic().sum(total, all[i]);
@@ -96,12 +98,25 @@ TensorHandle LocalLink::sum_part(std::size_t group, TensorHandle row) {
   const TensorHandle total = sum(group, std::move(row));
   const auto members = std::ssize(exchange_.ranks_of(group));
   const std::int64_t length = exchange_.arithmetic().length(total) / members;
-  return exchange_.arithmetic().slice(total, static_cast<std::int64_t>(place_in(group)) * length,
+  return exchange_.arithmetic().slice(total, 0, static_cast<std::int64_t>(place_in(group)) * length,
                                       length);
 }
 
+std::vector<TensorHandle> LocalLink::all_to_all(std::size_t group,
+                                                std::span<const TensorHandle> parts,
+                                                std::span<const TensorHandle>) {
+  // Below the tags of messages.
+  const std::int32_t tag = -1 - static_cast<std::int32_t>(group);
+  const std::vector<std::int32_t>& ranks = exchange_.ranks_of(group);
+  for (std::size_t i = 0; i < ranks.size(); ++i) exchange_.put(rank_, ranks[i], tag, parts[i]);
+  std::vector<TensorHandle> come;
+  come.reserve(ranks.size());
+  for (const std::int32_t rank : ranks) come.push_back(exchange_.take(rank, rank_, tag));
+  return come;
+}
+
 TensorHandle LocalLink::gather(std::size_t group, TensorHandle part) {
-  return exchange_.arithmetic().join(exchange_.meet(group, place_in(group), std::move(part)));
+  return exchange_.arithmetic().join(exchange_.meet(group, place_in(group), std::move(part)), 0);
 }
 
 }  // namespace braid

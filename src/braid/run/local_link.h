@@ -8,9 +8,9 @@
 #include <span>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
-#include "braid/run/parameter_groups.h"
 #include "braid/run/rank_link.h"
 
 namespace braid {
@@ -18,9 +18,10 @@ namespace braid {
 /// Where the ranks of one process, a thread each, leave what they send each other.
 class LocalExchange {
  public:
-  LocalExchange(std::size_t ranks, std::span<const ParameterGroup> groups,
+  /// `groups`: the ranks of each, as meeting_ranks() has them.
+  LocalExchange(std::size_t ranks, std::vector<std::vector<std::int32_t>> groups,
                 const TensorArithmetic& arithmetic)
-      : ranks_(ranks), groups_(groups.begin(), groups.end()), arithmetic_(arithmetic) {}
+      : ranks_(ranks), groups_(std::move(groups)), arithmetic_(arithmetic) {}
 
   /// Makes everybody who waits, and will, throw.
   void give_up(const std::string& why);
@@ -31,9 +32,7 @@ class LocalExchange {
   std::vector<TensorHandle> meet(std::size_t group, std::size_t place, TensorHandle mine);
   double sum_of_all(std::int32_t rank, double number);
 
-  const std::vector<std::int32_t>& ranks_of(std::size_t group) const {
-    return groups_[group].ranks;
-  }
+  const std::vector<std::int32_t>& ranks_of(std::size_t group) const { return groups_[group]; }
   const TensorArithmetic& arithmetic() const { return arithmetic_; }
 
  private:
@@ -46,7 +45,7 @@ class LocalExchange {
   void wait(std::unique_lock<std::mutex>& lock, const Ready& ready);
 
   std::size_t ranks_;
-  std::vector<ParameterGroup> groups_;
+  std::vector<std::vector<std::int32_t>> groups_;
   const TensorArithmetic& arithmetic_;
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -67,6 +66,8 @@ class LocalLink : public RankLink {
   TensorHandle sum(std::size_t group, TensorHandle row) override;
   TensorHandle sum_part(std::size_t group, TensorHandle row) override;
   TensorHandle gather(std::size_t group, TensorHandle part) override;
+  std::vector<TensorHandle> all_to_all(std::size_t group, std::span<const TensorHandle> parts,
+                                       std::span<const TensorHandle> rooms) override;
   double sum_of_all(double number) override { return exchange_.sum_of_all(rank_, number); }
 
  private:

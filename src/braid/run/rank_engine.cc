@@ -89,9 +89,7 @@ std::int32_t RankEngine::tag_of(const Instruction& of, std::size_t value) const 
 }
 
 std::int64_t RankEngine::first_sample(const Instruction& of) const {
-  const std::vector<std::int32_t>& ranks = staged_.parts[at(of.part)].ranks;
-  const auto replica = at(std::find(ranks.begin(), ranks.end(), rank_) - ranks.begin());
-  return staged_.first_sample(at(of.part), replica, of.micro_batch);
+  return staged_.first_sample(at(of.part), staged_.places[at(rank_)].replica, of.micro_batch);
 }
 
 PassOf RankEngine::pass_of(const Instruction& of) const {
@@ -101,54 +99,83 @@ PassOf RankEngine::pass_of(const Instruction& of) const {
 void RankEngine::receive(const Instruction& of) {
   if (of.peer == rank_) return;  // send() has put it there.
   const std::vector<ValueId>& values = staged_.handovers[at(of.handover)].values;
-  Block block;
+  Block block(values.size());
   for (std::size_t v = 0; v < values.size(); ++v) {
-    block.push_back(link_.receive(math_.room_for(values[v], of.samples), of.peer, tag_of(of, v)));
+    const std::int64_t rows = rows_of_message(staged_, rank_, of, values[v]).length();
+    if (rows == 0) continue;
+    block[v] = link_.receive(math_.room_for(values[v], of.samples, rows), of.peer, tag_of(of, v));
   }
-  received_[{of.handover, of.gradient, of.first_sample}] = std::move(block);
+  received_[{of.handover, of.gradient, of.first_sample, staged_.places[at(of.peer)].of_replica}] =
+      std::move(block);
 }
 
 void RankEngine::send(const Instruction& of) {
   const StagePart& part = staged_.parts[at(of.part)];
   const std::vector<ValueId>& made = of.gradient ? part.received : part.handed;
   const std::vector<ValueId>& values = staged_.handovers[at(of.handover)].values;
-  Block block;
-  for (const ValueId value : values) {
-    block.push_back(math_.arithmetic().slice(made_[place_in(made, value)],
-                                             of.first_sample - first_sample(of), of.samples));
+  const int own = staged_.places[at(rank_)].of_replica;
+  Block block(values.size());
+  for (std::size_t v = 0; v < values.size(); ++v) {
+    const Interval rows = rows_of_message(staged_, rank_, of, values[v]);
+    if (rows.length() == 0) continue;
+    block[v] = math_.arithmetic().slice(made_[place_in(made, values[v])], 0,
+                                        of.first_sample - first_sample(of), of.samples);
+    const Interval held = staged_.rows_of(of.part, values[v], own);
+    if (rows == held) continue;
+    block[v] = math_.arithmetic().slice(block[v], 1, rows.first - held.first, rows.length());
   }
   if (of.peer == rank_) {
-    received_[{of.handover, of.gradient, of.first_sample}] = std::move(block);
+    received_[{of.handover, of.gradient, of.first_sample, own}] = std::move(block);
     return;
   }
-  for (std::size_t v = 0; v < values.size(); ++v) link_.send(block[v], of.peer, tag_of(of, v));
+  for (std::size_t v = 0; v < values.size(); ++v) {
+    if (block[v]) link_.send(block[v], of.peer, tag_of(of, v));
+  }
+}
+
+std::vector<TensorHandle> RankEngine::joined(const Instruction& pass, bool gradients,
+                                             std::size_t handover) {
+  const auto number = static_cast<std::int32_t>(handover);
+  const std::int64_t first = first_sample(pass);
+  const std::int64_t last = first + staged_.parts[at(pass.part)].micro_batch;
+  const auto join = [&](std::vector<TensorHandle>& parts, int dimension) {
+    return parts.size() == 1 ? parts.front() : math_.arithmetic().join(parts, dimension);
+  };
+  // By value: what came of each block of samples; what came of a block from its senders.
+  const std::size_t values = staged_.handovers[handover].values.size();
+  std::vector<std::vector<TensorHandle>> samples(values);
+  auto next = received_.lower_bound({number, gradients, first, 0});
+  const auto is_next = [&] {
+    return next != received_.end() && std::get<0>(next->first) == number &&
+           std::get<1>(next->first) == gradients && std::get<2>(next->first) < last;
+  };
+  while (is_next()) {
+    const std::int64_t block = std::get<2>(next->first);
+    std::vector<std::vector<TensorHandle>> rows(values);
+    for (; is_next() && std::get<2>(next->first) == block; next = received_.erase(next)) {
+      for (std::size_t v = 0; v < values; ++v) {
+        if (next->second[v]) rows[v].push_back(std::move(next->second[v]));
+      }
+    }
+    for (std::size_t v = 0; v < values; ++v) samples[v].push_back(join(rows[v], 1));
+  }
+  std::vector<TensorHandle> result;
+  result.reserve(values);
+  for (std::vector<TensorHandle>& each : samples) result.push_back(join(each, 0));
+  return result;
 }
 
 std::vector<TensorHandle> RankEngine::assembled(const Instruction& pass, bool gradients) {
   const StagePart& part = staged_.parts[at(pass.part)];
   const std::vector<ValueId>& wanted = gradients ? part.handed : part.received;
   std::vector<TensorHandle> result(wanted.size());
-  const std::int64_t first = first_sample(pass);
   for (std::size_t h = 0; h < staged_.handovers.size(); ++h) {
     const Handover& handover = staged_.handovers[h];
     if ((gradients ? handover.source : handover.target) != pass.part) continue;
-    std::vector<Block> blocks;
-    const auto number = static_cast<std::int32_t>(h);
-    auto next = received_.lower_bound({number, gradients, first});
-    while (next != received_.end() && std::get<0>(next->first) == number &&
-           std::get<1>(next->first) == gradients &&
-           std::get<2>(next->first) < first + part.micro_batch) {
-      blocks.push_back(std::move(next->second));
-      next = received_.erase(next);
-    }
+    const std::vector<TensorHandle> whole = joined(pass, gradients, h);
     for (std::size_t v = 0; v < handover.values.size(); ++v) {
-      std::vector<TensorHandle> pieces;
-      pieces.reserve(blocks.size());
-      for (const Block& block : blocks) pieces.push_back(block[v]);
-      const TensorHandle whole =
-          pieces.size() == 1 ? pieces.front() : math_.arithmetic().join(pieces);
       TensorHandle& sum = result[place_in(wanted, handover.values[v])];
-      sum = sum ? math_.arithmetic().sum(sum, whole) : whole;
+      sum = sum ? math_.arithmetic().sum(sum, whole[v]) : whole[v];
     }
   }
   return result;
@@ -194,10 +221,11 @@ void RankEngine::step(std::size_t group) {
   if (of.zero == Zero::none || of.ranks.size() == 1) return math_.step(group, row, 0);
   const auto place = std::find(of.ranks.begin(), of.ranks.end(), rank_) - of.ranks.begin();
   const std::int64_t length = math_.row_length(group) / std::ssize(of.ranks);
-  if (of.zero == Zero::optimizer) row = math_.arithmetic().slice(row, place * length, length);
+  if (of.zero == Zero::optimizer) row = math_.arithmetic().slice(row, 0, place * length, length);
   math_.step(group, row, place * length);
   if (is_gathered(of)) return;
-  const TensorHandle mine = math_.arithmetic().slice(math_.weights(group), place * length, length);
+  const TensorHandle mine =
+      math_.arithmetic().slice(math_.weights(group), 0, place * length, length);
   math_.set_weights(group, link_.gather(group, mine));
 }
 

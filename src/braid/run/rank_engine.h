@@ -35,13 +35,13 @@ class RankEngine {
 
   /// Throws what the math and the link throw.
   RankIteration run_iteration(std::int64_t iteration);
-  /// Makes all parameters whole, so that StageMath::parameter() has them. All ranks call it.
+  /// Makes all parameters whole, so that StageMath::piece() has them. All ranks call it.
   void gather_all();
 
  private:
-  /// Handover, whether gradients, first sample.
-  using BlockKey = std::tuple<std::int32_t, bool, std::int64_t>;
-  using Block = std::vector<TensorHandle>;  ///< By the handover's values.
+  /// Handover, whether gradients, first sample, the sender's number in its replica.
+  using BlockKey = std::tuple<std::int32_t, bool, std::int64_t, int>;
+  using Block = std::vector<TensorHandle>;  ///< By the handover's values; null: none of its rows.
 
   void carry_out(const Instruction& instruction);
   void receive(const Instruction& of);
@@ -51,8 +51,11 @@ class RankEngine {
   void reduce(std::size_t group);
   void step(std::size_t group);
   void gather(std::size_t group);
-  /// Takes what was received of each value for a pass: joined by samples, summed over handovers.
+  /// Takes what was received of each value for a pass: joined by rows and samples, summed over
+  /// handovers.
   std::vector<TensorHandle> assembled(const Instruction& pass, bool gradients);
+  /// What was received of each value over one handover.
+  std::vector<TensorHandle> joined(const Instruction& pass, bool gradients, std::size_t handover);
   PassOf pass_of(const Instruction& of) const;
   std::int64_t first_sample(const Instruction& of) const;
   std::int32_t tag_of(const Instruction& of, std::size_t value) const;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <stdexcept>
 #include <vector>
 
@@ -30,6 +31,11 @@ class RankLink {
   virtual TensorHandle sum_part(std::size_t group, TensorHandle row) = 0;
   /// All ranks' parts, one after the other.
   virtual TensorHandle gather(std::size_t group, TensorHandle part) = 0;
+  /// `parts[i]` goes to the group's rank i; what rank i sends here fills `rooms[i]`, which are
+  /// given back. Those of no numbers are not sent.
+  virtual std::vector<TensorHandle> all_to_all(std::size_t group,
+                                               std::span<const TensorHandle> parts,
+                                               std::span<const TensorHandle> rooms) = 0;
   /// The sum of a number over all ranks.
   virtual double sum_of_all(double number) = 0;
 };

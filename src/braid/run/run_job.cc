@@ -22,7 +22,11 @@ LoadedRun load_run(const RunJob& job) {
   }
   LoadedRun run;
   run.ordered = ordered_plan(plan, job.schedule);
-  run.staged = staged_model(load_model(source, {.seq_len = plan.seq_len, .dims = {}}), run.ordered);
+  // Models whose tokens are those of an image are told no length.
+  Graph graph = load_model(source, {});
+  if (graph.seq_len != plan.seq_len)
+    graph = load_model(source, {.seq_len = plan.seq_len, .dims = {}});
+  run.staged = staged_model(graph, run.ordered);
   return run;
 }
 
@@ -37,6 +41,9 @@ std::string run_job_text(const RunJob& job) {
   json["learning_rate"] = job.settings.learning_rate;
   json["adam"] = job.settings.optimizer == OptimizerRule::adam;
   json["type"] = name_of(job.settings.type);
+  json["checkpoint"] = job.checkpoint;
+  json["checkpoint_every"] = job.checkpoint_every;
+  json["resume"] = job.resume;
   json["threads"] = job.threads;
   json["timeout_s"] = job.timeout_s;
   return to_text(json);
@@ -55,6 +62,9 @@ RunJob read_run_job(const std::string& file) {
   job.settings.learning_rate = root["learning_rate"].as_double();
   if (root["adam"].as_bool()) job.settings.optimizer = OptimizerRule::adam;
   job.settings.type = training_type(root["type"].as_string());
+  job.checkpoint = root["checkpoint"].as_string();
+  job.checkpoint_every = root["checkpoint_every"].as_int();
+  job.resume = root["resume"].as_string();
   job.threads = static_cast<int>(root["threads"].as_int_in(1, 1024));
   job.timeout_s = root["timeout_s"].as_double();
   return job;

@@ -16,8 +16,11 @@ struct RunJob {
   std::string schedule;  ///< A name of plan_order_names(); empty: the plan's own.
   std::string folder;    ///< Where the processes find each other and leave their records.
   TrainingSettings settings;
-  int threads = 1;         ///< That the operations of one process use.
-  double timeout_s = 300;  ///< For the others to come, and for a message.
+  std::string checkpoint;             ///< The file that rank 0 keeps; empty: none.
+  std::int64_t checkpoint_every = 0;  ///< Iterations; 0: after the last alone.
+  std::string resume;                 ///< The checkpoint to go on from; empty: from the start.
+  int threads = 1;                    ///< That the operations of one process use.
+  double timeout_s = 300;             ///< For the others to come, and for a message.
 };
 
 /// A job as its processes see it, loaded and checked.

@@ -23,8 +23,10 @@ constexpr std::pair<ElementType, std::string_view> kTypeNames[] = {
 
 }  // namespace
 
-void write_safetensors(const std::string& file, const std::vector<NamedTensor>& tensors) {
+void write_safetensors(const std::string& file, const std::vector<NamedTensor>& tensors,
+                       const std::map<std::string, std::string>& metadata) {
   Json header = Json::object();
+  if (!metadata.empty()) header["__metadata__"] = metadata;
   std::uint64_t first = 0;
   for (const NamedTensor& each : tensors) {
     const DenseTensor& tensor = each.tensor;
@@ -48,7 +50,8 @@ void write_safetensors(const std::string& file, const std::vector<NamedTensor>& 
   write_file(file, content);
 }
 
-std::vector<NamedTensor> read_safetensors(const std::string& file) {
+std::vector<NamedTensor> read_safetensors(const std::string& file,
+                                          std::map<std::string, std::string>* metadata) {
   const std::string content = read_file(file);
   std::uint64_t length = 0;
   for (std::size_t i = 8; content.size() >= 8 && i-- > 0;) {
@@ -62,7 +65,12 @@ std::vector<NamedTensor> read_safetensors(const std::string& file) {
   const std::string_view data = std::string_view(content).substr(8 + length);
   std::vector<NamedTensor> tensors;
   for (const auto& [name, value] : header.root().members()) {
-    if (name == "__metadata__") continue;
+    if (name == "__metadata__") {
+      for (const auto& [key, text] : value.members()) {
+        if (metadata != nullptr) (*metadata)[std::string(key)] = text.as_string();
+      }
+      continue;
+    }
     const std::string_view type_name = value["dtype"].as_string();
     const auto type = std::find_if(std::begin(kTypeNames), std::end(kTypeNames),
                                    [&](const auto& known) { return known.second == type_name; });

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,10 +15,14 @@ struct NamedTensor {
 
 /// Writes tensors as safetensors: a header's length (8 bytes, little-endian), a JSON header with
 /// each tensor's type, shape and place, and their bytes. Source: the format's description in
-/// github.com/huggingface/safetensors, README.md. A whole file or none (write_file).
-void write_safetensors(const std::string& file, const std::vector<NamedTensor>& tensors);
+/// github.com/huggingface/safetensors, README.md. A whole file or none (write_file). `metadata`
+/// stands in the header under "__metadata__".
+void write_safetensors(const std::string& file, const std::vector<NamedTensor>& tensors,
+                       const std::map<std::string, std::string>& metadata = {});
 
-/// Reads such a file, in the order in which the tensors lie. Throws Error.
-std::vector<NamedTensor> read_safetensors(const std::string& file);
+/// Reads such a file, in the order in which the tensors lie, and its metadata where they are asked
+/// for. Throws Error.
+std::vector<NamedTensor> read_safetensors(const std::string& file,
+                                          std::map<std::string, std::string>* metadata = nullptr);
 
 }  // namespace braid

@@ -22,10 +22,11 @@ using TensorHandle = std::shared_ptr<LibraryTensor>;
 class TensorArithmetic {
  public:
   virtual ~TensorArithmetic() = default;
-  /// Of the first dimension, the samples: a copy that shares nothing, and one after the other.
-  virtual TensorHandle slice(const TensorHandle& x, std::int64_t first,
+  /// Along a dimension, of which the first is that of samples: a copy that shares nothing, and one
+  /// after the other.
+  virtual TensorHandle slice(const TensorHandle& x, int dimension, std::int64_t first,
                              std::int64_t count) const = 0;
-  virtual TensorHandle join(std::span<const TensorHandle> parts) const = 0;
+  virtual TensorHandle join(std::span<const TensorHandle> parts, int dimension) const = 0;
   virtual TensorHandle sum(const TensorHandle& a, const TensorHandle& b) const = 0;
   /// Size of the first dimension.
   virtual std::int64_t length(const TensorHandle& x) const = 0;
@@ -47,8 +48,8 @@ class StageMath {
   virtual ~StageMath() = default;
   virtual const TensorArithmetic& arithmetic() const = 0;
 
-  /// Room for so many samples of a value.
-  virtual TensorHandle room_for(ValueId value, std::int64_t samples) const = 0;
+  /// Room for so many samples of a value, of so many rows each.
+  virtual TensorHandle room_for(ValueId value, std::int64_t samples, std::int64_t rows) const = 0;
 
   /// Returns what the part hands over. Keeps what the backward pass needs.
   virtual std::vector<TensorHandle> forward(const PassOf& pass,
@@ -62,7 +63,7 @@ class StageMath {
   /// Of all passes since the last call, divided by the samples of an iteration.
   virtual double take_loss() = 0;
 
-  // A group's parameters as one row, filled up with zeros to a multiple of its ranks.
+  // A group's pieces of parameters as one row, filled up with zeros to a multiple of its ranks.
   virtual std::int64_t row_length(std::size_t group) const = 0;
   virtual TensorHandle gradients(std::size_t group) = 0;
   virtual TensorHandle weights(std::size_t group) = 0;
@@ -78,8 +79,20 @@ class StageMath {
   /// … and frees their memory.
   virtual void release_weights(std::size_t group) = 0;
 
-  /// A parameter's numbers as f64.
-  virtual DenseTensor parameter(ValueId value) const = 0;
+  // For checkpoints. Rows are in the type that the optimizer updates: f64 or f32.
+  /// Room for a row of so many numbers, a row of these numbers, and the numbers of one.
+  virtual TensorHandle row_room(std::int64_t length) const = 0;
+  virtual TensorHandle row_of_numbers(const DenseTensor& numbers) const = 0;
+  virtual DenseTensor numbers(const TensorHandle& row) const = 0;
+  /// Adam's first or second moments as far as step() keeps them; zeros before the first step.
+  virtual TensorHandle moment(std::size_t group, std::size_t which) const = 0;
+  /// Weights as weights() and set_weights() have them, and moments behind them, after so many
+  /// steps.
+  virtual void restore(std::size_t group, std::span<const TensorHandle> rows,
+                       std::int64_t steps) = 0;
+
+  /// The numbers of a piece of a group as f64, in the piece's shape.
+  virtual DenseTensor piece(std::size_t group, std::size_t piece) const = 0;
 };
 
 }  // namespace braid

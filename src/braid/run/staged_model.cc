@@ -50,16 +50,24 @@ std::vector<LayerPlace> places_of(const Graph& graph, const OrderedPlan& ordered
   return places;
 }
 
-/// Values that change from sample to sample.
-std::vector<bool> sample_values(const Program& program) {
-  std::vector<bool> varies(program.values.size(), false);
-  for (const ProgramInput& input : program.inputs) varies[at(input.value)] = true;
-  for (const ProgramNode& node : program.nodes) {
-    const bool any = std::any_of(node.inputs.begin(), node.inputs.end(),
-                                 [&](ValueId id) { return id >= 0 && varies[at(id)]; });
-    for (const ValueId id : node.outputs) varies[at(id)] = any;
+/// Ranks of a stage in the order of StagePart::ranks, as places among its devices, which rise along
+/// the plan's order of axes.
+std::vector<std::size_t> places_among_devices(const Plan& plan, std::size_t stage) {
+  const Parallelism form = form_of(plan, stage);
+  // One of tp and cp is 1.
+  std::int64_t sharer_stride = 0, dp_stride = 0, stride = 1;
+  for (const Axis axis : form.order) {
+    if (axis == Axis::tp && form.tp > 1) sharer_stride = stride, stride *= form.tp;
+    if (axis == Axis::cp && form.cp > 1) sharer_stride = stride, stride *= form.cp;
+    if (axis == Axis::dp) dp_stride = stride, stride *= form.dp;
   }
-  return varies;
+  std::vector<std::size_t> places;
+  for (std::int64_t replica = 0; replica < form.dp; ++replica) {
+    for (std::int64_t rank = 0; rank < std::int64_t{1} * form.tp * form.cp; ++rank) {
+      places.push_back(at(replica * dp_stride + rank * sharer_stride));
+    }
+  }
+  return places;
 }
 
 class Stager {
@@ -78,6 +86,8 @@ class Stager {
     connect_segments();
     connect_parts();
     check_parts();
+    divide_stages();
+    check_handovers();
     return std::move(staged_);
   }
 
@@ -104,13 +114,36 @@ class Stager {
       StagePart part;
       part.stage = s;
       part.chunk = static_cast<std::int32_t>(p / stages);
-      part.micro_batch = form_of(ordered_.plan, at(s)).micro_batch;
-      for (const std::int64_t device : ordered_.plan.stages[at(s)].devices) {
+      const Parallelism form = form_of(ordered_.plan, at(s));
+      part.micro_batch = form.micro_batch;
+      part.sharers = form.tp * form.cp;
+      for (const std::size_t place : places_among_devices(ordered_.plan, at(s))) {
+        const std::int64_t device = ordered_.plan.stages[at(s)].devices.at(place);
         const auto rank =
             std::lower_bound(staged_.rank_device.begin(), staged_.rank_device.end(), device);
         part.ranks.push_back(static_cast<std::int32_t>(rank - staged_.rank_device.begin()));
       }
+      add_places(part, form.ep);
       staged_.parts.push_back(std::move(part));
+    }
+  }
+
+  void add_places(const StagePart& part, int ep) {
+    staged_.places.resize(staged_.rank_device.size());
+    if (part.chunk > 0) return;
+    std::vector<std::vector<std::int32_t>> sharing(at((std::ssize(part.ranks) + ep - 1) / ep));
+    for (std::int32_t replica = 0; replica < part.replicas(); ++replica) {
+      const auto first = part.ranks.begin() + std::int64_t{replica} * part.sharers;
+      if (part.sharers > 1) staged_.sharers.emplace_back(first, first + part.sharers);
+      for (int r = 0; r < part.sharers; ++r) {
+        // Consecutive ranks share experts, those of a replica first.
+        const int place = replica * part.sharers + r;
+        staged_.places[at(part.rank_of(replica, r))] = {part.stage, replica, r, place % ep};
+        sharing[at(place / ep)].push_back(part.rank_of(replica, r));
+      }
+    }
+    if (ep > 1) {
+      staged_.expert_sharers.insert(staged_.expert_sharers.end(), sharing.begin(), sharing.end());
     }
   }
 
@@ -228,6 +261,36 @@ class Stager {
     }
   }
 
+  void divide_stages() {
+    for (std::size_t s = 0; s < ordered_.plan.stages.size(); ++s) {
+      const Parallelism form = form_of(ordered_.plan, s);
+      StageToDivide stage{
+          &graph_, &staged_.model, form.tp, form.sequence_parallel, form.whole_experts, form.cp,
+          form.ep, stage_name(s),  {}};
+      for (StagePart& part : staged_.parts) {
+        if (at(part.stage) != s) continue;
+        for (RunSegment& segment : part.segments) stage.segments.push_back(&segment.nodes);
+      }
+      staged_.divisions.push_back(divided_stage(stage));
+    }
+  }
+
+  void check_handovers() const {
+    for (const StagePart& part : staged_.parts) {
+      const StageDivision& division = staged_.divisions[at(part.stage)];
+      if (division.sharers == 1) continue;
+      for (const ValueId id : part.handed) {
+        const ValueLayout& layout = division.layouts[at(id)];
+        if (layout.is_whole() || (layout.axis == 0 && is_even(layout))) continue;
+        throw Error(fmt::format("{} hands over {}, which lies divided on its {} tensor-parallel "
+                                "ranks",
+                                stage_name(at(part.stage)), program().values[at(id)].name,
+                                division.sharers),
+                    "plan with --tp 1");
+      }
+    }
+  }
+
   const Graph& graph_;
   const OrderedPlan& ordered_;
   std::vector<LayerPlace> places_;
@@ -238,6 +301,29 @@ class Stager {
 
 }  // namespace
 
+std::int32_t group_with(const std::vector<std::vector<std::int32_t>>& groups, std::int32_t rank) {
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    const std::vector<std::int32_t>& ranks = groups[g];
+    if (std::find(ranks.begin(), ranks.end(), rank) != ranks.end()) {
+      return static_cast<std::int32_t>(g);
+    }
+  }
+  return -1;
+}
+
+Interval crossing_rows(const StagedModel& staged, ValueId value, std::int32_t from_part, int from,
+                       std::int32_t to_part, int to) {
+  const Interval sent = staged.rows_of(from_part, value, from);
+  const Interval wanted = staged.rows_of(to_part, value, to);
+  const Shape& shape = staged.model.shapes[at(value)];
+  const std::int64_t rows = shape.empty() ? 1 : shape.front();
+  const int senders = staged.parts[at(from_part)].sharers;
+  // Senders of few rows have different ones; senders of all rows serve the others in turn.
+  if (senders > 1 && sent.length() == rows && from != to % senders) return {};
+  const Interval both{std::max(sent.first, wanted.first), std::min(sent.last, wanted.last)};
+  return both.length() > 0 ? both : Interval{};
+}
+
 void check_runnable(const Plan& plan) {
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const Parallelism form = form_of(plan, s);
@@ -245,17 +331,27 @@ void check_runnable(const Plan& plan) {
       throw Error(fmt::format("{} has {}, which braid run does not do", stage_name(s), what),
                   remedy);
     };
-    if (form.tp > 1) refuse(fmt::format("tensor parallelism {}", form.tp), "plan with --tp 1");
-    if (form.cp > 1) refuse(fmt::format("context parallelism {}", form.cp), "plan with --cp 1");
-    if (form.ep > 1) refuse(fmt::format("expert parallelism {}", form.ep), "plan with --ep 1");
+    if (form.tp > 1 && form.cp > 1) {
+      refuse(fmt::format("tensor parallelism {} and context parallelism {}", form.tp, form.cp),
+             "plan with --tp 1 or --cp 1");
+    }
+    if (form.expert_axis() % form.ep != 0) {
+      refuse(fmt::format("expert parallelism {} over {} ranks", form.ep, form.expert_axis()),
+             "plan with an --ep that divides them");
+    }
     if (form.offload_optimizer || form.offload_weights || form.offload_activations) {
       refuse("something in host memory", "plan without offload");
     }
     for (const Chunk& chunk : plan.stages[s].chunks) {
       for (std::size_t i = 0; i < chunk.layers.size(); ++i) {
-        const Execution& how = options_of(plan.profile, chunk.layers[i])[at(chunk.options[i])].how;
-        if (how.tp > 1 || how.cp > 1 || how.ep > 1) {
-          refuse("a layer that is divided", "plan with --tp 1 --cp 1 --ep 1");
+        const Option& option = options_of(plan.profile, chunk.layers[i])[at(chunk.options[i])];
+        const Execution& how = option.how;
+        if (how.tp != form.tp || how.cp != form.cp || (how.ep != 1 && how.ep != form.ep) ||
+            (form.tp > 1 && how.sequence_parallel != form.sequence_parallel)) {
+          refuse("a layer that is divided otherwise than the stage", "plan with other degrees");
+        }
+        if (form.tp > 1 && !option.divided.empty()) {
+          refuse("a layer in a sharding that a search found", "plan with the model's own sharding");
         }
         if (how.offload_activations || how.offload_weights) {
           refuse("something in host memory", "plan without offload");

@@ -53,14 +53,14 @@ c10::intrusive_ptr<c10d::Store> store_at(const MeetingPoint& place, std::int32_t
 class GlooLink : public RankLink {
  public:
   GlooLink(const MeetingPoint& place, std::int32_t rank, std::int32_t ranks,
-           std::span<const ParameterGroup> groups, double timeout_s)
+           std::span<const std::vector<std::int32_t>> groups, double timeout_s)
       : ranks_(ranks) {
     const std::chrono::milliseconds timeout(static_cast<std::int64_t>(timeout_s * 1e3));
     told("waiting for the other ranks", [&] {
       store_ = store_at(place, rank, ranks, timeout);
       all_ = joined("all", rank, ranks, place.file.empty(), timeout);
       for (std::size_t g = 0; g < groups.size(); ++g) {
-        const std::vector<std::int32_t>& members = groups[g].ranks;
+        const std::vector<std::int32_t>& members = groups[g];
         const auto own = std::lower_bound(members.begin(), members.end(), rank);
         groups_.emplace_back();
         if (members.size() < 2 || own == members.end() || *own != rank) continue;
@@ -97,7 +97,7 @@ class GlooLink : public RankLink {
   }
 
   TensorHandle sum(std::size_t group, TensorHandle row) override {
-    told("summing gradients", [&] {
+    told("summing", [&] {
       std::vector<torch::Tensor> tensors{tensor_of(row)};
       return groups_[group]->allreduce(tensors)->wait();
     });
@@ -114,7 +114,7 @@ class GlooLink : public RankLink {
           tensor_of(row).slice(0, m * length, (m + 1) * length).clone()};
       c10d::ReduceOptions options;
       options.rootRank = m;
-      told("summing gradients", [&] { return groups_[group]->reduce(tensors, options)->wait(); });
+      told("summing", [&] { return groups_[group]->reduce(tensors, options)->wait(); });
       if (m == groups_[group]->getRank()) mine = tensors.front();
     }
     return handle_of(mine);
@@ -128,8 +128,34 @@ class GlooLink : public RankLink {
     }
     std::vector<std::vector<torch::Tensor>> outputs{parts};
     std::vector<torch::Tensor> inputs{tensor_of(part)};
-    told("gathering weights", [&] { return groups_[group]->allgather(outputs, inputs)->wait(); });
+    told("gathering", [&] { return groups_[group]->allgather(outputs, inputs)->wait(); });
     return handle_of(torch::cat(outputs.front()));
+  }
+
+  std::vector<TensorHandle> all_to_all(std::size_t group, std::span<const TensorHandle> parts,
+                                       std::span<const TensorHandle> rooms) override {
+    std::vector<TensorHandle> come(rooms.begin(), rooms.end());
+    const int own = groups_[group]->getRank();
+    const auto tag = static_cast<int>(++exchanges_ % (1 << 20));
+    told("exchanging tokens", [&] {
+      std::vector<std::vector<torch::Tensor>> sent;
+      std::vector<c10::intrusive_ptr<c10d::Work>> sends;
+      for (int peer = 0; peer < std::ssize(parts); ++peer) {
+        const torch::Tensor& part = tensor_of(parts[at(peer)]);
+        if (peer == own) come[at(peer)] = parts[at(peer)];
+        if (peer == own || part.numel() == 0) continue;
+        sent.push_back({part.contiguous()});
+        sends.push_back(groups_[group]->send(sent.back(), peer, tag));
+      }
+      for (int peer = 0; peer < std::ssize(rooms); ++peer) {
+        std::vector<torch::Tensor> room{tensor_of(rooms[at(peer)])};
+        if (peer == own || room.front().numel() == 0) continue;
+        groups_[group]->recv(room, peer, tag)->wait();
+      }
+      for (const auto& each : sends) each->wait();
+      return 0;
+    });
+    return come;
   }
 
   double sum_of_all(double number) override {
@@ -164,12 +190,14 @@ class GlooLink : public RankLink {
   GlooGroup all_;
   std::vector<GlooGroup> groups_;
   std::vector<Sent> sent_;
+  std::int64_t exchanges_ = 0;  ///< All ranks of a group count the same.
 };
 
 }  // namespace
 
 std::unique_ptr<RankLink> gloo_link(const MeetingPoint& place, std::int32_t rank,
-                                    std::int32_t ranks, std::span<const ParameterGroup> groups,
+                                    std::int32_t ranks,
+                                    std::span<const std::vector<std::int32_t>> groups,
                                     double timeout_s) {
   return std::make_unique<GlooLink>(place, rank, ranks, groups, timeout_s);
 }

@@ -4,8 +4,8 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
-#include "braid/run/parameter_groups.h"
 #include "braid/run/rank_link.h"
 
 namespace braid {
@@ -17,10 +17,12 @@ struct MeetingPoint {
   int port = 0;         ///< … and its port.
 };
 
-/// Joins this rank to the others with Gloo. Waits up to `timeout_s` for them, and later as long for
-/// each message. Throws LostPeer when one does not come.
+/// Joins this rank to the others with Gloo. `groups`: the ranks of each, ascending. Waits up to
+/// `timeout_s` for them, and later as long for each message. Throws LostPeer when one does not
+/// come.
 std::unique_ptr<RankLink> gloo_link(const MeetingPoint& place, std::int32_t rank,
-                                    std::int32_t ranks, std::span<const ParameterGroup> groups,
+                                    std::int32_t ranks,
+                                    std::span<const std::vector<std::int32_t>> groups,
                                     double timeout_s);
 
 }  // namespace braid

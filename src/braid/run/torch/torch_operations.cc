@@ -12,6 +12,7 @@
 #include "braid/base/error.h"
 #include "braid/base/index.h"
 #include "braid/program/numbers.h"
+#include "braid/run/torch/torch_experts.h"
 
 namespace braid {
 namespace {
@@ -313,23 +314,6 @@ BatchedTensor global_average(const TorchCall& call) {
 BatchedTensor gelu(const TorchCall& call) {
   if (call.has_attribute("approximate")) call.fail("is an approximation");
   return of_one(call, [](const torch::Tensor& x) { return torch::gelu(x); });
-}
-
-/// What one expert makes of its tokens; `weights` [matrices × width × inner].
-torch::Tensor one_expert(const torch::Tensor& x, const torch::Tensor& weights,
-                         const torch::Tensor& biases) {
-  const std::int64_t matrices = weights.size(0), inner = weights.size(2);
-  const auto biased = [&](const torch::Tensor& y, std::int64_t which, std::int64_t width) {
-    if (!biases.defined()) return y;
-    return y + biases.slice(0, which * inner, which * inner + width);
-  };
-  torch::Tensor hidden = biased(x.matmul(weights[0]), 0, inner);
-  if (matrices == 3) {
-    hidden = hidden * hidden.sigmoid() * biased(x.matmul(weights[1]), 1, inner);
-  } else {
-    hidden = torch::gelu(hidden);
-  }
-  return biased(hidden.matmul(weights[matrices - 1].t()), matrices - 1, x.size(1));
 }
 
 /// As kBraidDomain says. Every expert computes its own tokens alone.

@@ -2,12 +2,16 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include <torch/torch.h>
 
 #include "braid/base/index.h"
 #include "braid/run/synthetic_data.h"
+#include "braid/run/torch/torch_exchange.h"
+#include "braid/run/torch/torch_experts.h"
+#include "braid/run/torch/torch_loss.h"
 #include "braid/run/torch/torch_operations.h"
 #include "braid/run/torch/torch_tensor.h"
 #include "braid/run/torch/torch_training.h"
@@ -18,13 +22,15 @@ namespace {
 
 class TorchArithmetic : public TensorArithmetic {
  public:
-  TensorHandle slice(const TensorHandle& x, std::int64_t first, std::int64_t count) const override {
-    return handle_of(tensor_of(x).slice(0, first, first + count).contiguous());
+  TensorHandle slice(const TensorHandle& x, int dimension, std::int64_t first,
+                     std::int64_t count) const override {
+    const torch::Tensor part = tensor_of(x).slice(dimension, first, first + count);
+    return handle_of(part.clone(torch::MemoryFormat::Contiguous));
   }
-  TensorHandle join(std::span<const TensorHandle> parts) const override {
+  TensorHandle join(std::span<const TensorHandle> parts, int dimension) const override {
     std::vector<torch::Tensor> tensors;
     for (const TensorHandle& part : parts) tensors.push_back(tensor_of(part));
-    return handle_of(torch::cat(tensors));
+    return handle_of(torch::cat(tensors, dimension));
   }
   TensorHandle sum(const TensorHandle& a, const TensorHandle& b) const override {
     return handle_of(tensor_of(a) + tensor_of(b));
@@ -48,17 +54,27 @@ struct KeptPass {
 class TorchStageMath : public StageMath {
  public:
   TorchStageMath(const StagedModel& staged, std::span<const ParameterGroup> groups,
-                 std::int32_t rank, const TrainingSettings& settings)
+                 std::int32_t rank, const TrainingSettings& settings, RankLink& link)
       : staged_(staged),
+        place_(staged.places[at(rank)]),
+        program_(staged.program_of(rank).program),
         settings_(settings),
         data_(staged.model, settings.seed, staged.batch),
         weights_(staged, groups, rank, settings),
-        kept_(staged.parts.size()) {}
+        kept_(staged.parts.size()) {
+    const std::int32_t own = group_with(staged.sharers, rank);
+    if (own >= 0) exchange_.emplace(link, groups.size() + at(own), place_.of_replica);
+    const std::int32_t shared = group_with(staged.expert_sharers, rank);
+    if (shared < 0) return;
+    experts_.emplace(link, groups.size() + staged.sharers.size() + at(shared),
+                     static_cast<int>(staged.expert_sharers[at(shared)].size()), place_.of_experts);
+  }
 
   const TensorArithmetic& arithmetic() const override { return torch_arithmetic(); }
 
-  TensorHandle room_for(ValueId value, std::int64_t samples) const override {
+  TensorHandle room_for(ValueId value, std::int64_t samples, std::int64_t rows) const override {
     Shape sizes = staged_.model.shapes[at(value)];
+    if (!sizes.empty()) sizes.front() = rows;
     sizes.insert(sizes.begin(), samples);
     return handle_of(torch::empty(sizes, scalar_type(settings_.type)));
   }
@@ -139,10 +155,29 @@ class TorchStageMath : public StageMath {
   }
   void release_weights(std::size_t group) override { weights_.release(group); }
   void clear_gradients() override { weights_.clear_gradients(); }
-  DenseTensor parameter(ValueId value) const override { return dense_tensor(weights_.of(value)); }
+  TensorHandle row_room(std::int64_t length) const override {
+    return handle_of(torch::empty({length}, weights_.row_type()));
+  }
+  TensorHandle row_of_numbers(const DenseTensor& numbers) const override {
+    return handle_of(torch_tensor(numbers, numbers.type));
+  }
+  DenseTensor numbers(const TensorHandle& row) const override {
+    return dense_tensor_of_row(tensor_of(row));
+  }
+  TensorHandle moment(std::size_t group, std::size_t which) const override {
+    return handle_of(weights_.moment(group, which));
+  }
+  void restore(std::size_t group, std::span<const TensorHandle> rows, std::int64_t steps) override {
+    std::vector<torch::Tensor> tensors;
+    for (const TensorHandle& row : rows) tensors.push_back(tensor_of(row));
+    weights_.restore(group, tensors, steps);
+  }
+  DenseTensor piece(std::size_t group, std::size_t piece) const override {
+    return dense_tensor(weights_.piece(group, piece));
+  }
 
  private:
-  const Program& program() const { return staged_.model.program; }
+  const Program& program() const { return program_; }
 
   std::map<ValueId, BatchedTensor> inputs_of(const StagePart& part, const PassOf& pass) const {
     std::map<ValueId, BatchedTensor> inputs;
@@ -174,11 +209,42 @@ class TorchStageMath : public StageMath {
         operands.push_back(found != values.end() ? found->second
                                                  : BatchedTensor{weights_.of(id), false});
       }
-      values[node.outputs.front()] = compute_node(program(), node, operands);
+      values[node.outputs.front()] = computed(node, operands);
     }
     std::vector<torch::Tensor> results;
     for (const ValueId id : segment.writes) results.push_back(values.at(id).tensor);
     return results;
+  }
+
+  BatchedTensor computed(const ProgramNode& node, std::span<const BatchedTensor> operands) const {
+    if (node.domain != kBraidDomain || node.operation == "Experts") {
+      return compute_node(program(), node, operands);
+    }
+    const BatchedTensor& x = operands.front();
+    if (node.operation == "ExpertsOfGroup") {
+      std::vector<torch::Tensor> tensors;
+      for (const BatchedTensor& each : operands) tensors.push_back(each.tensor);
+      return {experts_->compute(node, tensors), true};
+    }
+    if (is_exchange(node)) return {exchange_->compute(node, x.tensor), true};
+    const bool looks_up = node.operation == "GatherPart";
+    const torch::Tensor ids = looks_up ? operands[1].tensor : torch::Tensor();
+    return {compute_own_part(node, x.tensor, ids), looks_up};
+  }
+
+  torch::Tensor loss_of_result(ValueId id, const torch::Tensor& result,
+                               std::int64_t first_sample) const {
+    const ValueLayout& layout = staged_.divisions[at(place_.stage)].layouts[at(id)];
+    const LossSamples samples{id, first_sample, staged_.batch};
+    if (layout.is_whole()) return loss_of(data_, samples, result);
+    return divided_loss_of(data_, samples, result, layout, staged_.model.shapes[at(id)],
+                           *exchange_);
+  }
+
+  /// Whether this rank counts a loss, of which all of its replica may have the whole.
+  bool counts_loss(ValueId id) const {
+    const ValueLayout& layout = staged_.divisions[at(place_.stage)].layouts[at(id)];
+    return layout.axis == 0 || place_.of_replica == 0;
   }
 
   /// Appends the losses that the segment's results have, and counts them.
@@ -187,8 +253,8 @@ class TorchStageMath : public StageMath {
     for (std::size_t w = 0; w < segment.writes.size(); ++w) {
       const ValueId id = segment.writes[w];
       if (!std::binary_search(part.losses.begin(), part.losses.end(), id)) continue;
-      results.push_back(loss_of(data_, id, results[w], pass.first_sample, staged_.batch));
-      if (counts) loss_ += results.back().item<double>();
+      results.push_back(loss_of_result(id, results[w], pass.first_sample));
+      if (counts && counts_loss(id)) loss_ += results.back().item<double>();
     }
   }
 
@@ -245,9 +311,13 @@ class TorchStageMath : public StageMath {
   }
 
   const StagedModel& staged_;
+  const RankPlace place_;
+  const Program& program_;
   const TrainingSettings settings_;
   const SyntheticData data_;
   TorchWeights weights_;
+  std::optional<TorchExchange> exchange_;    ///< Where the rank shares its replica's work.
+  std::optional<TorchExpertGroup> experts_;  ///< Where it shares experts.
   std::vector<std::map<std::int64_t, KeptPass>> kept_;  ///< [part], by micro-batch.
   double loss_ = 0;
 };
@@ -261,8 +331,9 @@ const TensorArithmetic& torch_arithmetic() {
 
 std::unique_ptr<StageMath> torch_stage_math(const StagedModel& staged,
                                             std::span<const ParameterGroup> groups,
-                                            std::int32_t rank, const TrainingSettings& settings) {
-  return std::make_unique<TorchStageMath>(staged, groups, rank, settings);
+                                            std::int32_t rank, const TrainingSettings& settings,
+                                            RankLink& link) {
+  return std::make_unique<TorchStageMath>(staged, groups, rank, settings, link);
 }
 
 }  // namespace braid

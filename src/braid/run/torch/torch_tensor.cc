@@ -42,6 +42,18 @@ DenseTensor dense_tensor(const torch::Tensor& tensor) {
   return result;
 }
 
+DenseTensor dense_tensor_of_row(const torch::Tensor& row) {
+  const torch::Tensor numbers = row.detach().contiguous();
+  const bool is_wide = numbers.scalar_type() == torch::kFloat64;
+  DenseTensor result(is_wide ? ElementType::f64 : ElementType::f32, numbers.sizes().vec());
+  if (is_wide) {
+    std::copy_n(numbers.data_ptr<double>(), numbers.numel(), result.as<double>().begin());
+  } else {
+    std::copy_n(numbers.data_ptr<float>(), numbers.numel(), result.as<float>().begin());
+  }
+  return result;
+}
+
 torch::Tensor input_of(const SyntheticData& data, const Program& program, std::size_t input,
                        std::int64_t first_sample, std::int64_t samples, ElementType type) {
   const bool is_number = is_real(program.inputs[input].type);
@@ -54,25 +66,6 @@ torch::Tensor input_of(const SyntheticData& data, const Program& program, std::s
   sizes.insert(sizes.begin(), samples);
   const torch::Tensor all = torch::stack(rows).reshape(sizes);
   return is_number ? all.to(scalar_type(type)) : all;
-}
-
-torch::Tensor loss_of(const SyntheticData& data, ValueId result, const torch::Tensor& tensor,
-                      std::int64_t first_sample, std::int64_t batch) {
-  const std::int64_t columns = data.columns(result);
-  const torch::Tensor rows = tensor.reshape({-1, columns});
-  const double weight =
-      static_cast<double>(tensor.size(0)) / static_cast<double>(rows.size(0) * batch);
-  std::vector<torch::Tensor> wanted;
-  for (std::int64_t s = 0; s < tensor.size(0); ++s) {
-    wanted.push_back(columns == 1
-                         ? torch::tensor(data.targets(result, first_sample + s), torch::kFloat64)
-                         : torch::tensor(data.classes(result, first_sample + s), torch::kInt64));
-  }
-  const torch::Tensor all = torch::cat(wanted);
-  if (columns == 1) {
-    return (rows.squeeze(1) - all.to(rows.scalar_type())).square().sum() * (weight / 2);
-  }
-  return -rows.log_softmax(1).gather(1, all.unsqueeze(1)).sum() * weight;
 }
 
 }  // namespace braid

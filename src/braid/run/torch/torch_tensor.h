@@ -33,13 +33,11 @@ torch::Tensor torch_tensor(const DenseTensor& tensor, ElementType type);
 /// As f64.
 DenseTensor dense_tensor(const torch::Tensor& tensor);
 
+/// In its own type, which is f64 or f32.
+DenseTensor dense_tensor_of_row(const torch::Tensor& row);
+
 /// Samples of an input, one after the other.
 torch::Tensor input_of(const SyntheticData& data, const Program& program, std::size_t input,
                        std::int64_t first_sample, std::int64_t samples, ElementType type);
-
-/// The part of the iteration's loss that these samples of a result have: cross entropy, or half the
-/// squared error where there is one column, as the mean over rows and over the iteration's samples.
-torch::Tensor loss_of(const SyntheticData& data, ValueId result, const torch::Tensor& tensor,
-                      std::int64_t first_sample, std::int64_t batch);
 
 }  // namespace braid

@@ -9,6 +9,7 @@
 #include "braid/base/index.h"
 #include "braid/program/random_tensor.h"
 #include "braid/run/synthetic_data.h"
+#include "braid/run/torch/torch_loss.h"
 #include "braid/run/torch/torch_operations.h"
 #include "braid/run/torch/torch_tensor.h"
 #include "braid/run/torch/torch_weights.h"
@@ -102,7 +103,7 @@ TrainedModel train_whole(const LayeredProgram& model, std::int64_t batch,
     }
     torch::Tensor loss;
     for (const ValueId id : losses) {
-      const torch::Tensor each = loss_of(data, id, values[at(id)].tensor, i * batch, batch);
+      const torch::Tensor each = loss_of(data, {id, i * batch, batch}, values[at(id)].tensor);
       loss = loss.defined() ? loss + each : each;
     }
     result.losses.push_back(loss.item<double>());

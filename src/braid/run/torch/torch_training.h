@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "braid/run/parameter_groups.h"
+#include "braid/run/rank_link.h"
 #include "braid/run/stage_math.h"
 #include "braid/run/staged_model.h"
 #include "braid/run/training_settings.h"
@@ -15,10 +16,12 @@ namespace braid {
 
 // What libtorch computes, behind headers that do not need it.
 
-/// The parts of one rank. All outlive it.
+/// The parts of one rank, which meets those that it shares passes with by `link` (its groups are
+/// those of meeting_ranks()). All outlive it.
 std::unique_ptr<StageMath> torch_stage_math(const StagedModel& staged,
                                             std::span<const ParameterGroup> groups,
-                                            std::int32_t rank, const TrainingSettings& settings);
+                                            std::int32_t rank, const TrainingSettings& settings,
+                                            RankLink& link);
 
 /// Of tensors of any rank.
 const TensorArithmetic& torch_arithmetic();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <torch/torch.h>
 
@@ -13,16 +14,24 @@ namespace braid {
 TorchWeights::TorchWeights(const StagedModel& staged, std::span<const ParameterGroup> groups,
                            std::int32_t rank, const TrainingSettings& settings)
     : settings_(settings) {
-  const Program& program = staged.model.program;
+  const RankProgram& own = staged.program_of(rank);
   const std::vector<ValueId>& parameters = staged.model.parameters;
   for (const StagePart& part : staged.parts) {
     if (std::find(part.ranks.begin(), part.ranks.end(), rank) == part.ranks.end()) continue;
     for (const RunSegment& segment : part.segments) {
       for (const NodeId n : segment.nodes) {
-        for (const ValueId id : program.nodes[at(n)].inputs) {
+        for (const ValueId id : own.program.nodes[at(n)].inputs) {
           if (id < 0 || values_.contains(id)) continue;
-          torch::Tensor weight = initial_weight(program, id, settings);
+          torch::Tensor weight = initial_weight(own.program, id, settings);
           if (!weight.defined()) continue;
+          const auto divided = own.parts.find(id);
+          if (divided != own.parts.end()) {
+            std::vector<torch::Tensor> held;
+            for (const Interval& each : divided->second.held) {
+              held.push_back(weight.slice(divided->second.axis, each.first, each.last));
+            }
+            weight = torch::cat(held, divided->second.axis);
+          }
           if (std::binary_search(parameters.begin(), parameters.end(), id)) {
             weight.requires_grad_(true);
           }
@@ -31,24 +40,68 @@ TorchWeights::TorchWeights(const StagedModel& staged, std::span<const ParameterG
       }
     }
   }
-  for (const ParameterGroup& each : groups) {
-    Group group;
-    group.parameters = each.parameters;
-    // Of groups that the rank is not in, nothing is asked.
-    if (std::binary_search(each.ranks.begin(), each.ranks.end(), rank)) {
-      for (const ValueId id : group.parameters) group.length += values_.at(id).numel();
-      const auto ranks = std::ssize(each.ranks);
-      group.length = (group.length + ranks - 1) / ranks * ranks;
-    }
-    groups_.push_back(std::move(group));
-    if (!is_gathered(each) || groups_.back().length == 0) continue;
-    const auto place = std::lower_bound(each.ranks.begin(), each.ranks.end(), rank);
-    const std::int64_t length = groups_.back().length / std::ssize(each.ranks);
-    groups_.back().part =
-        row(groups_.size() - 1).slice(0, (place - each.ranks.begin()) * length).clone();
-    groups_.back().part.resize_({length});
-    release(groups_.size() - 1);
+  for (const ParameterGroup& each : groups) add_group(each, own, rank);
+  // A parameter may have pieces in several groups.
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    if (groups_[g].part.defined()) release(g);
   }
+}
+
+void TorchWeights::add_group(const ParameterGroup& of, const RankProgram& own, std::int32_t rank) {
+  groups_.emplace_back();
+  Group& group = groups_.back();
+  // Of groups that the rank is not in, nothing is asked.
+  const auto place = std::lower_bound(of.ranks.begin(), of.ranks.end(), rank);
+  if (place == of.ranks.end() || *place != rank) return;
+  for (const ParameterPiece& piece : of.pieces) {
+    const auto part = own.parts.find(piece.value);
+    const StoredPart* held = part == own.parts.end() ? nullptr : &part->second;
+    Piece& next =
+        group.pieces.emplace_back(Piece{piece.value, piece.axis, places_in_part(piece, held)});
+    for (const torch::Tensor& each : next.blocks(values_.at(piece.value))) {
+      next.count += each.numel();
+    }
+    group.length += next.count;
+  }
+  const auto ranks = std::ssize(of.ranks);
+  group.length = (group.length + ranks - 1) / ranks * ranks;
+  group.stepped = of.zero == Zero::none ? group.length : group.length / ranks;
+  group.weight_row = torch::zeros({group.length}, row_type());
+  group.gradient_row = torch::zeros({group.length}, row_type());
+  lay_in_rows(group, !is_gathered(of));
+  if (!is_gathered(of)) return;
+  const std::int64_t length = group.length / ranks;
+  const std::int64_t first = (place - of.ranks.begin()) * length;
+  group.part = joined(group, false).slice(0, first, first + length).clone();
+  group.weight_row = torch::Tensor();
+}
+
+void TorchWeights::lay_in_rows(Group& group, bool weights_too) {
+  const torch::NoGradGuard no_gradients;
+  std::int64_t first = 0;
+  for (Piece& piece : group.pieces) {
+    torch::Tensor& weight = values_.at(piece.value);
+    const std::int64_t place = std::exchange(first, first + piece.count);
+    const bool is_whole = piece.count == weight.numel() && piece.blocks(weight).size() == 1;
+    if (!is_whole || weight.scalar_type() != row_type()) continue;
+    const auto view = [&](const torch::Tensor& row) {
+      return row.slice(0, place, place + piece.count).view(weight.sizes()).detach();
+    };
+    if (weights_too) {
+      piece.in_weights = true;
+      view(group.weight_row).copy_(weight);
+      weight = view(group.weight_row).requires_grad_(true);
+    }
+    piece.in_gradients = true;
+    weight.mutable_grad() = view(group.gradient_row);
+  }
+}
+
+std::vector<torch::Tensor> TorchWeights::Piece::blocks(const torch::Tensor& tensor) const {
+  if (axis < 0) return {tensor};
+  std::vector<torch::Tensor> blocks;
+  for (const Interval& each : places) blocks.push_back(tensor.slice(axis, each.first, each.last));
+  return blocks;
 }
 
 torch::Tensor TorchWeights::of(ValueId value) const {
@@ -56,72 +109,121 @@ torch::Tensor TorchWeights::of(ValueId value) const {
   return found != values_.end() ? found->second : torch::Tensor();
 }
 
-torch::Tensor TorchWeights::joined(const Group& group,
-                                   const std::vector<torch::Tensor>& pieces) const {
-  const bool narrow = settings_.type == ElementType::bf16;
-  torch::Tensor row =
-      torch::zeros({group.length}, narrow ? torch::kFloat32 : scalar_type(settings_.type));
+torch::Tensor TorchWeights::piece(std::size_t group, std::size_t piece) const {
+  const torch::NoGradGuard no_gradients;
+  const Piece& of = groups_[group].pieces[piece];
+  return torch::cat(of.blocks(values_.at(of.value)), std::max(0, of.axis));
+}
+
+torch::Tensor TorchWeights::joined(const Group& group, bool gradients) const {
+  const torch::NoGradGuard no_gradients;
+  const torch::Tensor& row = gradients ? group.gradient_row : group.weight_row;
   std::int64_t first = 0;
-  for (std::size_t i = 0; i < pieces.size(); ++i) {
-    const std::int64_t count = values_.at(group.parameters[i]).numel();
-    if (pieces[i].defined()) row.slice(0, first, first + count).copy_(pieces[i].reshape({-1}));
-    first += count;
+  for (const Piece& piece : group.pieces) {
+    if (gradients ? piece.in_gradients : piece.in_weights) {
+      first += piece.count;
+      continue;
+    }
+    const torch::Tensor& weight = values_.at(piece.value);
+    const torch::Tensor from = gradients ? weight.grad() : weight;
+    if (!from.defined()) {
+      row.slice(0, first, first + piece.count).zero_();
+      first += piece.count;
+      continue;
+    }
+    for (const torch::Tensor& block : piece.blocks(from)) {
+      row.slice(0, first, first + block.numel()).copy_(block.reshape({-1}));
+      first += block.numel();
+    }
   }
   return row;
 }
 
 torch::Tensor TorchWeights::gradients(std::size_t group) const {
-  const torch::NoGradGuard no_gradients;
-  std::vector<torch::Tensor> pieces;
-  for (const ValueId id : groups_[group].parameters) pieces.push_back(values_.at(id).grad());
-  return joined(groups_[group], pieces);
+  return joined(groups_[group], true);
 }
 
 torch::Tensor TorchWeights::row(std::size_t group) const {
-  const torch::NoGradGuard no_gradients;
   if (groups_[group].part.defined()) return groups_[group].part;
   if (groups_[group].master.defined()) return groups_[group].master;
-  std::vector<torch::Tensor> pieces;
-  for (const ValueId id : groups_[group].parameters) pieces.push_back(values_.at(id));
-  return joined(groups_[group], pieces);
+  return joined(groups_[group], false);
+}
+
+void TorchWeights::spread(const Group& group, const torch::Tensor& row) {
+  std::int64_t first = 0;
+  const bool is_own = group.weight_row.defined() && row.is_same(group.weight_row);
+  for (const Piece& piece : group.pieces) {
+    if (is_own && piece.in_weights) {
+      first += piece.count;
+      continue;
+    }
+    // Without a version of its own: graphs of passes that wait for their backward pass have it.
+    for (const torch::Tensor& block : piece.blocks(values_.at(piece.value).variable_data())) {
+      block.copy_(row.slice(0, first, first + block.numel()).reshape(block.sizes()));
+      first += block.numel();
+    }
+  }
 }
 
 void TorchWeights::set_row(std::size_t group, const torch::Tensor& row) {
   const torch::NoGradGuard no_gradients;
   Group& of = groups_[group];
   if (settings_.type == ElementType::bf16) of.master = row;
-  std::int64_t first = 0;
-  for (const ValueId id : of.parameters) {
-    torch::Tensor& weight = values_.at(id);
-    weight.copy_(row.slice(0, first, first + weight.numel()).reshape(weight.sizes()));
-    first += weight.numel();
-  }
+  spread(of, row);
 }
 
 void TorchWeights::gather(std::size_t group, const torch::Tensor& row) {
   const torch::NoGradGuard no_gradients;
-  std::int64_t first = 0;
-  for (const ValueId id : groups_[group].parameters) {
-    torch::Tensor& weight = values_.at(id);
+  for (const Piece& piece : groups_[group].pieces) {
+    torch::Storage storage = values_.at(piece.value).storage();
+    if (storage.nbytes() > 0) continue;
     // Graphs of passes that wait for their backward pass refer to the storage: it is filled again.
-    torch::Tensor whole =
-        row.slice(0, first, first + weight.numel()).to(weight.scalar_type(), false, true);
-    weight.storage().set_nbytes(whole.storage().nbytes());
-    weight.storage().set_data_ptr_noswap(
-        std::move(whole.storage().unsafeGetStorageImpl()->data_ptr()));
-    first += weight.numel();
+    const std::size_t bytes =
+        at(values_.at(piece.value).numel()) * values_.at(piece.value).element_size();
+    storage.set_data_ptr_noswap(c10::GetAllocator(c10::kCPU)->allocate(bytes));
+    storage.set_nbytes(bytes);
   }
+  spread(groups_[group], row);
 }
 
 void TorchWeights::release(std::size_t group) {
-  for (const ValueId id : groups_[group].parameters) {
-    values_.at(id).storage().set_data_ptr_noswap(c10::DataPtr());
-    values_.at(id).storage().set_nbytes(0);
+  for (const Piece& piece : groups_[group].pieces) {
+    values_.at(piece.value).storage().set_data_ptr_noswap(c10::DataPtr());
+    values_.at(piece.value).storage().set_nbytes(0);
   }
 }
 
+torch::ScalarType TorchWeights::row_type() const {
+  return settings_.type == ElementType::bf16 ? torch::kFloat32 : scalar_type(settings_.type);
+}
+
+torch::Tensor TorchWeights::moment(std::size_t group, std::size_t which) const {
+  const Group& of = groups_[group];
+  const torch::Tensor& moment = which == 0 ? of.first_moment : of.second_moment;
+  return moment.defined() ? moment : torch::zeros({of.stepped}, row_type());
+}
+
+void TorchWeights::restore(std::size_t group, std::span<const torch::Tensor> rows,
+                           std::int64_t steps) {
+  Group& of = groups_[group];
+  if (of.part.defined()) {
+    of.part = rows[0];
+  } else {
+    set_row(group, rows[0]);
+  }
+  if (rows.size() < 3) return;
+  of.first_moment = rows[1];
+  of.second_moment = rows[2];
+  of.steps = static_cast<double>(steps);
+}
+
 void TorchWeights::clear_gradients() {
-  for (auto& [id, value] : values_) value.mutable_grad() = torch::Tensor();
+  for (Group& group : groups_) {
+    if (group.gradient_row.defined()) group.gradient_row.zero_();
+    for (const Piece& piece : group.pieces) {
+      if (!piece.in_gradients) values_.at(piece.value).mutable_grad() = torch::Tensor();
+    }
+  }
 }
 
 void TorchWeights::step(std::size_t group, const torch::Tensor& gradients, std::int64_t first) {

@@ -17,9 +17,14 @@
 #include "braid/run/run_job.h"
 #include "braid/run/safetensors.h"
 #include "braid/run/torch/gloo_link.h"
+#include "braid/run/torch/torch_measure.h"
 #include "braid/run/torch/torch_training.h"
+#include "braid/run/trained_times.h"
+#include "braid/run/training_state.h"
+#include "braid/run/whole_weights.h"
 
-// braid-run JOB RANK: one rank of a job; with RANK "whole" the model by one process. Says on
+// braid-run JOB RANK: one rank of a job; with RANK "whole" the model by one process.
+// braid-run measure FOLDER RANK: one process of a measurement (trained_times.h). Both say on
 // standard output, a line each: "iteration N LOSS" (rank 0), and "failed: …" or "lost: …" before it
 // ends with another status than 0.
 
@@ -64,30 +69,52 @@ MeetingPoint meeting_point(const RunJob& job) {
   return {job.folder + "/meeting", "", 0};
 }
 
-/// The parameters of which the rank is the first that holds them, after training.
-std::vector<NamedTensor> weights_of(const LayeredProgram& model,
-                                    const std::vector<ParameterGroup>& groups, std::int32_t rank,
-                                    const StageMath& math) {
-  std::vector<NamedTensor> weights;
-  for (const ParameterGroup& group : groups) {
-    if (group.ranks.front() != rank) continue;
-    for (const ValueId id : group.parameters) {
-      weights.push_back({name_of_parameter(model, id), math.parameter(id)});
+/// The pieces of groups of which the rank is the first, by piece_name(), after training.
+std::vector<NamedTensor> pieces_of(const std::vector<ParameterGroup>& groups, std::int32_t rank,
+                                   const StageMath& math) {
+  std::vector<NamedTensor> pieces;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    if (groups[g].ranks.front() != rank) continue;
+    for (std::size_t p = 0; p < groups[g].pieces.size(); ++p) {
+      pieces.push_back({piece_name(g, p), math.piece(g, p)});
     }
   }
-  return weights;
+  return pieces;
+}
+
+/// Writes the checkpoint where one is due after so many iterations of all runs.
+void keep_checkpoint(const RunJob& job, const RunningRank& own, const std::string& model,
+                     std::int64_t iterations, bool is_last) {
+  const bool is_due = job.checkpoint_every > 0 && iterations % job.checkpoint_every == 0;
+  if (job.checkpoint.empty() || !(is_last || is_due)) return;
+  const auto checkpoint = collected(own, {model, iterations, job.settings, {}});
+  if (checkpoint) write_checkpoint(job.checkpoint, *checkpoint);
+}
+
+/// Iterations that were done before.
+std::int64_t resumed(const RunJob& job, const RunningRank& own, const std::string& model) {
+  if (job.resume.empty()) return 0;
+  const Checkpoint checkpoint = read_checkpoint(job.resume);
+  check_resumable(checkpoint, job.resume, model, job.settings);
+  restore(own, checkpoint);
+  return checkpoint.iterations;
 }
 
 void train_rank(const RunJob& job, std::int32_t rank) {
   const LoadedRun run = load_run(job);
   const std::vector<ParameterGroup> groups = parameter_groups(run.staged, run.ordered.plan);
   const auto ranks = instructions_of(run.staged, run.ordered.order, groups);
-  const std::unique_ptr<RankLink> link = gloo_link(
-      meeting_point(job), rank, static_cast<std::int32_t>(ranks.size()), groups, job.timeout_s);
-  const std::unique_ptr<StageMath> math = torch_stage_math(run.staged, groups, rank, job.settings);
+  const std::unique_ptr<RankLink> link =
+      gloo_link(meeting_point(job), rank, static_cast<std::int32_t>(ranks.size()),
+                meeting_ranks(run.staged, groups), job.timeout_s);
+  const std::unique_ptr<StageMath> math =
+      torch_stage_math(run.staged, groups, rank, job.settings, *link);
   RankEngine engine(rank, run.staged, groups, ranks[static_cast<std::size_t>(rank)], *math, *link);
+  const RunningRank own{rank, run.staged, groups, *math, *link};
+  const std::string& model = run.ordered.plan.model;
+  const std::int64_t first = resumed(job, own, model);
   RankRecord record;
-  for (std::int64_t i = 0; i < job.settings.iterations; ++i) {
+  for (std::int64_t i = first; i < first + job.settings.iterations; ++i) {
     RankIteration done = engine.run_iteration(i);
     record.losses.push_back(done.loss);
     if (rank == 0) {
@@ -100,18 +127,42 @@ void train_rank(const RunJob& job, std::int32_t rank) {
     if (std::ssize(record.iterations) > kRecordedIterations) {
       record.iterations.erase(record.iterations.begin());
     }
+    keep_checkpoint(job, own, model, i + 1, i + 1 == first + job.settings.iterations);
   }
   engine.gather_all();
   record.peak_memory_bytes = peak_memory_bytes();
-  write_safetensors(rank_weights_file(job, rank),
-                    weights_of(run.staged.model, groups, rank, *math));
+  write_safetensors(rank_weights_file(job, rank), pieces_of(groups, rank, *math));
   write_file(rank_record_file(job, rank), rank_record_text(record));
   // Nobody leaves while others may still write to it.
   link->sum_of_all(0);
 }
 
+/// One process of those that measure layers and messages for a folder's job.
+void measure_machine(const std::string& folder, std::int32_t rank) {
+  const TrainedTimesJob job = read_trained_times_job(trained_times_job_file(folder));
+  set_torch_threads(static_cast<int>(job.threads));
+  std::vector<std::vector<std::int32_t>> all(1);
+  for (std::int32_t r = 0; r < job.processes; ++r) all.front().push_back(r);
+  const std::unique_ptr<RankLink> link =
+      gloo_link({folder + "/meeting", "", 0}, rank, static_cast<std::int32_t>(job.processes), all,
+                job.timeout_s);
+  TrainedTimes times;
+  for (const Graph& graph : job.graphs) {
+    // All devices are at work while one is measured.
+    link->sum_of_all(0);
+    if (rank < job.devices) times.graphs.push_back(measured_layer(graph, job.samples));
+  }
+  measure_messages(*link, rank, job, times);
+  write_file(trained_times_file(folder, rank), trained_times_text(times));
+  link->sum_of_all(0);
+}
+
 int run_worker(int count, char** words) {
   try {
+    if (count == 4 && std::string(words[1]) == "measure") {
+      measure_machine(words[2], std::atoi(words[3]));
+      return 0;
+    }
     if (count != 3) throw Error("braid-run is started by braid run");
     const RunJob job = read_run_job(words[1]);
     const std::string rank = words[2];

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "braid/machine/measure_links.h"
+#include "braid/machine/measure_operators.h"
+
+namespace braid {
+
+/// This machine as `braid run` uses it.
+struct TrainedMachine {
+  std::vector<MeasuredOperator> operators;  ///< Forward and back, by libtorch.
+  /// By Gloo: what a process sends, or of sums what it sends in a ring, and how long that takes.
+  std::vector<MessageTime> messages;
+};
+
+/// Measures the operators as layers that libtorch trains, and Gloo's messages and all-reduces, by
+/// processes of braid-run. Throws Error where braid was built without, and when a process fails.
+TrainedMachine measure_trained(std::vector<SampleOperator> operators, const DeviceSplit& split,
+                               std::int64_t samples);
+
+}  // namespace braid

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+
+#include "braid/graph/graph.h"
+#include "braid/run/rank_link.h"
+#include "braid/run/trained_times.h"
+
+namespace braid {
+
+// What a run of a plan does, measured by itself.
+
+/// A layer of one sample, forward and back, in f32 with the threads of this process: medians of so
+/// many samples of a millisecond or one pass, fewer where a pass takes long. Throws Error for what
+/// cannot be trained.
+TrainedTime measured_layer(const Graph& graph, std::int64_t samples);
+
+/// Messages and all-reduces of 4 bytes up to the largest by powers of four, over the link's group
+/// 0, which has all processes. Medians of so many.
+void measure_messages(RankLink& link, std::int32_t rank, const TrainedTimesJob& job,
+                      TrainedTimes& times);
+
+}  // namespace braid
