@@ -20,6 +20,7 @@ seeds_of() {
     yaml) ls data/*/*.yaml examples/explore/*.yaml ;;
     chip) ls data/chips/*.yaml ;;
     cluster) ls data/clusters/*.yaml ;;
+    engine) ls data/engines/*.yaml ;;
     trainer) ls data/trainers/*.yaml ;;
     space) ls examples/explore/*.yaml ;;
     runs) ls tests/validate/*.csv ;;

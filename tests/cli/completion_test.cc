@@ -46,7 +46,7 @@ TEST(Completion, OffersCommands) {
       completions({""}),
       UnorderedElementsAre("plan", "evaluate", "compare", "profile", "simulate", "verify", "export",
                            "report", "validate", "calibrate", "map", "explore", "tune", "place",
-                           "measure", "run", "serve-plan", "list", "show", "--help"));
+                           "measure", "run", "serve-plan", "decode", "list", "show", "--help"));
   EXPECT_THAT(completions({"pl"}), UnorderedElementsAre("plan", "place"));
 }
 

@@ -42,9 +42,10 @@ TEST(Documents, TheManPageNamesEveryVerbAndOption) {
   for (const char c : read_file(BRAID_SOURCE_DIR "/docs/braid.1")) {
     if (c != '\\') page += c;
   }
-  for (const char* verb : {"plan", "evaluate", "compare", "profile", "simulate", "verify", "export",
-                           "report", "validate", "calibrate", "map", "explore", "tune", "place",
-                           "measure", "run", "serve-plan", "list", "show"}) {
+  for (const char* verb :
+       {"plan",    "evaluate", "compare",    "profile", "simulate", "verify", "export",
+        "report",  "validate", "calibrate",  "map",     "explore",  "tune",   "place",
+        "measure", "run",      "serve-plan", "decode",  "list",     "show"}) {
     EXPECT_THAT(page, HasSubstr(std::string("braid ") + verb));
     for (const std::string& option : options_of(run_braid({verb, "--help-all"}).out)) {
       EXPECT_TRUE(page.find(option) != std::string::npos) << verb << " " << option;

@@ -47,6 +47,19 @@ TEST(Kernels, WaitForAHostThatIsSlower) {
   EXPECT_DOUBLE_EQ(backward_s(free), backward_s(device));
 }
 
+TEST(Kernels, FourOfAttentionThatKeepsItsScoresAreIssued) {
+  Graph graph = load_model("gpt2", {.seq_len = 128, .dims = {}});
+  System system = load_system("dgx-a100:8");
+  const double host_s = system.groups.front().chip.efficiency.host_operator_s = 1e-3;
+  const LayerCost flash = cost_of(graph, 1, 1, 1, {}, system);
+  for (Operator& op : graph.operators) {
+    if (auto* attention = std::get_if<Attention>(&op.kind)) attention->flash = false;
+  }
+  const LayerCost plain = cost_of(graph, 1, 1, 1, {}, system);
+  EXPECT_NEAR(plain.forward.total_s(), flash.forward.total_s() + 3 * host_s, 1e-12);
+  EXPECT_NEAR(backward_s(plain), backward_s(flash) + 3 * host_s, 1e-12);
+}
+
 TEST(Kernels, AttentionThatKeepsItsScoresMovesThem) {
   Graph graph = load_model("gpt3-1.3b", {.seq_len = 2048, .dims = {}});
   const System system = load_system("dgx-a100:8");

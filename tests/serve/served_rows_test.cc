@@ -70,7 +70,7 @@ TEST(EngineFit, FindsFiguresThatMadeTheRows) {
   truth.request_s = 0.1;
   std::vector<std::size_t> every;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const ServingTimes times = made.predict(i, &truth).times;
+    const ServingTimes times = made.predict(i, truth, {}).times;
     rows[i].ttft_s = times.ttft_s;
     rows[i].tpot_s = times.tpot_s;
     every.push_back(i);
@@ -78,26 +78,103 @@ TEST(EngineFit, FindsFiguresThatMadeTheRows) {
   const ServedRuns runs(rows);
   EngineFigures start;
   for (const EngineFigureField& field : engine_figure_fields()) start.*field.field = field.start;
-  const auto errors_of = [&](const EngineFigures& figures) {
+  const auto errors_of = [&](const FittedEngine& fitted) {
     std::vector<ServedPrediction> predictions;
-    for (const std::size_t i : every) predictions.push_back(runs.predict(i, &figures));
+    for (const std::size_t i : every) {
+      predictions.push_back(runs.predict(i, fitted.figures, fitted.corrections));
+    }
     return served_errors(rows, predictions, every);
   };
-  const ServedErrors before = errors_of(start), after = errors_of(fitted_figures(runs, every));
+  const ServedErrors before = errors_of({start, {}}), after = errors_of(fitted_engine(runs, every));
   EXPECT_LT(after.tpot_mean, before.tpot_mean / 2);
   EXPECT_LT(after.ttft_mean, before.ttft_mean / 2);
+}
+
+TEST(EngineFit, CorrectsWhatIsOffAsAWhole) {
+  std::string text;
+  for (const int batch : {1, 4, 16, 64}) {
+    for (const char* of :
+         {"meta-llama/Llama-3.1-8B,h100_sxm", "meta-llama/Llama-3.1-70B,h200_sxm"}) {
+      text += "a,,vllm," + std::string(of) + ",fp8,agg,1024,256," + std::to_string(batch) +
+              ",2,,1,1,1,1\n";
+    }
+  }
+  std::vector<ServedRow> rows = parsed(text);
+  const ServedRuns made(rows);
+  EngineFigures start;
+  for (const EngineFigureField& field : engine_figure_fields()) start.*field.field = field.start;
+  std::vector<std::size_t> every;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const ServingTimes times = made.predict(i, start, {}).times;
+    const double slow = rows[i].system == "h200_sxm" ? 3 : 1;
+    rows[i].ttft_s = slow * times.ttft_s;
+    rows[i].tpot_s = slow * times.tpot_s;
+    every.push_back(i);
+  }
+  const FittedEngine fitted = fitted_engine(ServedRuns(rows), every);
+  const auto of = [&](const std::string& chip, const std::string& model) {
+    return factors_of(fitted.corrections, {false, chip, model, "fp8"});
+  };
+  EXPECT_GT(of("h200-sxm", "llama-3-70b").tpot, 1.5 * of("h100-sxm", "llama-3-8b").tpot);
+  // Fewer runs, less of a correction: nothing is known of the model on another chip.
+  EXPECT_LT(of("b200", "llama-3-70b").tpot, of("h200-sxm", "llama-3-70b").tpot);
+}
+
+TEST(EngineFit, PartsHaveWholeConfigurations) {
+  const std::vector<ServedRow> rows = parsed(
+      "a,x; "
+      "silicon_concurrency=32,vllm,meta-llama/Llama-3.1-8B,h100_sxm,fp8,agg,1024,128,32,2,,1,1,"
+      "100,10\n"
+      "b,y; "
+      "silicon_concurrency=64,vllm,meta-llama/Llama-3.1-8B,h100_sxm,fp8,agg,1024,128,64,2,,1,1,"
+      "200,20\n"
+      "c,,vllm,meta-llama/Llama-3.1-8B,h100_sxm,fp8,agg,1024,256,32,2,,1,1,100,10\n");
+  EXPECT_EQ(configuration_fold(rows[0], 1000), configuration_fold(rows[1], 1000));
+  EXPECT_NE(configuration_fold(rows[0], 1000), configuration_fold(rows[2], 1000));
+}
+
+TEST(ServedRuns, PredictOneRowAsManyTimesAsAsked) {
+  std::string text;
+  for (int i = 0; i < 6; ++i) {
+    text += "a,,sglang,deepseek-ai/DeepSeek-R1,h200_sxm,fp8,agg,1024,1024," +
+            std::to_string(1 << i) + ",8,1,8,1,100,10\n";
+  }
+  const ServedRuns together(parsed(text));
+  for (std::size_t i = 0; i < together.rows().size(); ++i) {
+    const ServedRuns alone({together.rows()[i]});
+    EXPECT_EQ(alone.predict(0).times.tpot_s, together.predict(i).times.tpot_s);
+    EXPECT_EQ(alone.predict(0).times.ttft_s, together.predict(i).times.ttft_s);
+  }
+}
+
+TEST(EngineFiles, CorrectionsHoldForWhatTheySay) {
+  const std::vector<EngineCorrection> corrections = {{{false, "", "", ""}, {2, 3}},
+                                                     {{false, "h100-sxm", "", ""}, {5, 7}},
+                                                     {{true, "", "", ""}, {11, 13}},
+                                                     {{false, "h100-sxm", "m", "fp8"}, {17, 19}}};
+  EXPECT_EQ(factors_of(corrections, {false, "b200", "m", "fp8"}).tpot, 2);
+  EXPECT_EQ(factors_of(corrections, {false, "h100-sxm", "m", "fp4"}).ttft, 21);
+  EXPECT_EQ(factors_of(corrections, {false, "h100-sxm", "m", "fp8"}).tpot, 170);
+  EXPECT_EQ(factors_of(corrections, {true, "h100-sxm", "m", "fp8"}).ttft, 13);
 }
 
 TEST(EngineFiles, HaveASourceForEveryEntry) {
   ASSERT_EQ(engine_catalogue().size(), 3U);
   for (const Engine& engine : engine_catalogue()) {
     EXPECT_GE(engine.entries.size(), 20U);
+    EXPECT_FALSE(engine.corrections.empty());
     for (const EngineEntry& entry : engine.entries) EXPECT_FALSE(entry.source.empty()) << entry.key;
     const std::string text = engine_file_text(engine.name);
-    const std::string with =
-        text.substr(0, text.find("figures:\n")) + figures_text(engine.figures, "somebody");
+    const std::string with = text.substr(0, text.find("figures:\n")) +
+                             fitted_text({engine.figures, engine.corrections}, "somebody");
     const Document document = Document::parse(with, Document::Syntax::yaml, "engine.yaml");
-    EXPECT_NEAR(read_engine(document.root()).figures.step_s / engine.figures.step_s, 1, 1e-3);
+    const Engine again = read_engine(document.root());
+    EXPECT_NEAR(again.figures.step_s / engine.figures.step_s, 1, 1e-3);
+    ASSERT_EQ(again.corrections.size(), engine.corrections.size());
+    for (std::size_t i = 0; i < again.corrections.size(); ++i) {
+      EXPECT_EQ(again.corrections[i].of, engine.corrections[i].of);
+      EXPECT_NEAR(again.corrections[i].factors.ttft / engine.corrections[i].factors.ttft, 1, 1e-2);
+    }
   }
 }
 
@@ -113,6 +190,8 @@ TEST(EngineFiles, MistakesAreNamed) {
   refused("joins_prompts: {is: true", "joins_prompts: {is: 3");
   refused("  block_tokens:", "  blocks_tokens:");
   refused("title:", "titel:");
+  refused("mode: aggregated, tpot", "mode: together, tpot");
+  refused("corrections:\n  source: '", "corrections:\n  source: ''\n  sources: '");
 }
 
 }  // namespace

@@ -1,8 +1,15 @@
 #include "braid/serve/serving_plan.h"
 
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "braid/base/error.h"
+#include "braid/serve/disaggregated.h"
+#include "braid/serve/worker_memory.h"
 
 #include "serve/serving_fixture.h"
 
@@ -10,6 +17,8 @@ namespace braid {
 namespace {
 
 using test::ServingFixture;
+using testing::HasSubstr;
+using testing::Not;
 
 double best(const ServingJob& job) {
   const ServingOutcome outcome = plan_serving(job);
@@ -33,6 +42,171 @@ TEST(ServingPlan, IsTheBestOfItsSpace) {
       EXPECT_LE(found.plan->tpot_s, tpot_s);
       EXPECT_LE(found.plan->ttft_s, job.ttft_s);
     }
+  }
+}
+
+/// One layer of latent attention on devices that have room for two sequences beside its weights:
+/// tensor parallelism makes room, and caches divided by tokens use it.
+TEST(ServingPlan, DividedCachesAreSearchedExactly) {
+  ServingFixture with("deepseek-v2", "dgx-h200:4", "vllm");
+  with.model.layers.resize(1);
+  with.model.layers.front().count = 1;
+  with.engine.most_sequences = 64;
+  const WorkerMemory alone = worker_memory(with.worker("fp8", {1, 1, 1, 1, 1, 1}), 8192);
+  Chip& chip = with.system.groups.front().chip;
+  chip.memory.bytes -=
+      (alone.room_bytes - 2.5 * 100000 * alone.token_bytes) / with.engine.memory_share;
+  ServingJob job = with.job(98000, 2000);
+  job.ttft_s = 10;
+  job.tpot_s = 1;
+  job.cached_share = 0.98;
+  job.disaggregated = false;
+  const ServingOutcome found = plan_serving(job);
+  ASSERT_TRUE(found.plan);
+  EXPECT_GT(found.plan->decode.layout.cp, 1);
+  EXPECT_DOUBLE_EQ(found.plan->requests_per_s_per_device(),
+                   plan_serving_exhaustively(job).plan->requests_per_s_per_device());
+  EXPECT_THAT(launch_lines(*found.plan, "m", "", 100000),
+              HasSubstr(" --decode-context-parallel-size " +
+                        std::to_string(found.plan->decode.layout.cp) + " "));
+  with.engine.splits_caches.clear();
+  const ServingOutcome whole = plan_serving(job);
+  ASSERT_TRUE(whole.plan);
+  EXPECT_LT(whole.plan->requests_per_s_per_device(), found.plan->requests_per_s_per_device());
+}
+
+ServingJob drafting(const ServingFixture& with, const ServedModel& draft, double acceptance) {
+  ServingJob job = with.job(1024, 128);
+  job.disaggregated = false;
+  job.tpot_s = 0.03;
+  job.draft = {&draft, acceptance, 0};
+  return job;
+}
+
+TEST(ServingPlan, DraftsAreSearchedExactlyAndNeverHurt) {
+  ServingFixture with("llama-3-70b", "dgx-h100:2", "vllm");
+  with.engine.most_sequences = 8;
+  const ServedModel draft = load_served_model("llama-3-8b");
+  double before = 0;
+  {
+    ServingJob job = drafting(with, draft, 0.5);
+    job.draft = {};
+    before = best(job);
+  }
+  for (const double acceptance : {0.0, 0.7, 0.95}) {
+    const ServingJob job = drafting(with, draft, acceptance);
+    const ServingOutcome found = plan_serving(job);
+    ASSERT_TRUE(found.plan);
+    EXPECT_DOUBLE_EQ(found.plan->requests_per_s_per_device(),
+                     plan_serving_exhaustively(job).plan->requests_per_s_per_device());
+    // The more are accepted the better; without any, nothing is drafted.
+    EXPECT_GE(found.plan->requests_per_s_per_device(), before);
+    EXPECT_EQ(found.plan->decode.draft_tokens > 0, acceptance > 0);
+    before = found.plan->requests_per_s_per_device();
+  }
+}
+
+TEST(ServingPlan, GivenDraftsAreTaken) {
+  ServingFixture with("llama-3-70b", "dgx-h100:2", "sglang");
+  with.engine.most_sequences = 8;
+  const ServedModel draft = load_served_model("llama-3-8b");
+  ServingJob job = drafting(with, draft, 0.8);
+  job.draft.draft_tokens = 3;
+  const ServingOutcome found = plan_serving(job);
+  ASSERT_TRUE(found.plan);
+  EXPECT_EQ(found.plan->decode.draft_tokens, 3);
+  EXPECT_EQ(found.plan->decode.layout.pp, 1);
+  EXPECT_THAT(launch_lines(*found.plan, "m", "d", 1152),
+              HasSubstr("--speculative-algorithm STANDALONE --speculative-draft-model-path d "
+                        "--speculative-num-steps 3 --speculative-eagle-topk 1 "
+                        "--speculative-num-draft-tokens 4"));
+}
+
+TEST(ServingPlan, EnginesAreToldOfDrafts) {
+  ServingPlan plan;
+  plan.decode.layout = {2, 1, 1, 2, 1, 1};
+  plan.decode.draft_tokens = 3;
+  const Engine vllm = load_engine("vllm"), trtllm = load_engine("trtllm");
+  plan.decode.engine = &vllm;
+  EXPECT_THAT(launch_lines(plan, "m", "d", 1024),
+              HasSubstr(R"( --speculative-config '{"method":"draft_model","model":"d",)"
+                        R"("num_speculative_tokens":3,"draft_tensor_parallel_size":2}')"));
+  plan.decode.engine = &trtllm;
+  EXPECT_THAT(launch_lines(plan, "m", "d", 1024),
+              HasSubstr("speculative_config: {decoding_type: DraftTarget, max_draft_len: 3, "
+                        "speculative_model_dir: d}"));
+  plan.decode.draft_tokens = 0;
+  EXPECT_THAT(launch_lines(plan, "m", "", 1024), Not(HasSubstr("speculative")));
+}
+
+/// One kind of worker for one half: what it takes and how many requests a second it does.
+struct Half {
+  std::int64_t devices = 1;
+  double rate = 0;
+};
+
+/// All workers of either half that hold their target, by the closed forms alone.
+std::vector<Half> halves_of(const ServingFixture& with, const ServingJob& job, bool prompts) {
+  std::vector<Half> halves;
+  const Engine& engine = with.engine;
+  for (const ServingLayout& layout : serving_layouts(with.model, with.system)) {
+    const Worker worker{&with.model,         &engine, &with.system, &with.kernels,
+                        job.formats.front(), layout};
+    const double held = held_sequences(worker, worker_memory(worker, engine.chunk_tokens),
+                                       kept_tokens(engine, job.input_tokens, job.output_tokens));
+    if (held < 1) continue;
+    const StepModel step(worker);
+    const TimeFactors factors = factors_of(engine.corrections, corrected_runs_of(worker, true));
+    if (!prompts) {
+      for (const double batch : batch_sizes(held)) {
+        const double ranks = static_cast<double>(layout.dp * layout.pp);
+        const StepShape shape{std::max(batch / ranks, 1.0),
+                              job.input_tokens + job.output_tokens / 2, 0, 0, 0};
+        const double tpot_s = factors.tpot * step.time(shape);
+        if (tpot_s > job.tpot_s) continue;
+        halves.push_back({layout.devices(), batch / (job.output_tokens * tpot_s)});
+      }
+      continue;
+    }
+    for (const double chunk : kChunkSizes) {
+      const double side = std::max(1.0, std::floor(chunk / job.input_tokens));
+      const double step_s = step.time({0, 0, side, job.input_tokens, 0});
+      const double left_s = job.ttft_s / factors.ttft - engine.figures.request_s -
+                            engine.figures.handover_s - cache_transfer_s(worker, job.input_tokens) -
+                            step_s;
+      if (left_s < 0) continue;
+      // M/D/1: a load of `busy` waits busy / (2 (1 - busy)) services.
+      const double busy = 2 * left_s / (2 * left_s + step_s);
+      halves.push_back(
+          {layout.devices(), busy * side * static_cast<double>(layout.dp * layout.pp) / step_s});
+    }
+  }
+  return halves;
+}
+
+TEST(ServingPlan, DisaggregatedIsTheBestOfAllPairsAndNumbersOfWorkers) {
+  const ServingFixture with("llama-3-8b", "dgx-h100:4", "vllm");
+  for (const double ttft_s : {0.5, 2.0}) {
+    ServingJob job = with.job(1024, 256);
+    job.ttft_s = ttft_s;
+    job.tpot_s = 0.015;
+    job.aggregated = false;
+    double most = 0;
+    for (const Half& prompts : halves_of(with, job, true)) {
+      for (const Half& decodes : halves_of(with, job, false)) {
+        for (std::int64_t p = 1; p <= 4; ++p) {
+          for (std::int64_t d = 1; p * prompts.devices + d * decodes.devices <= 4; ++d) {
+            const double rate = std::min(static_cast<double>(p) * prompts.rate,
+                                         static_cast<double>(d) * decodes.rate);
+            most = std::max(most,
+                            rate / static_cast<double>(p * prompts.devices + d * decodes.devices));
+          }
+        }
+      }
+    }
+    const ServingOutcome found = plan_serving(job);
+    ASSERT_TRUE(found.plan);
+    EXPECT_NEAR(found.plan->requests_per_s_per_device() / most, 1, 1e-9) << ttft_s;
   }
 }
 
@@ -77,7 +251,7 @@ TEST(ServingPlan, SaysWhatCannotBe) {
 TEST(ServingPlan, DevicesForARateAreWholeWorkers) {
   ServingPlan plan;
   plan.decode.workers = 2;
-  plan.decode.layout = {4, 1, 1, 4, 1};
+  plan.decode.layout = {4, 1, 1, 4, 1, 1};
   plan.requests_per_s = 10;
   EXPECT_EQ(devices_for_rate(plan, 5), 4);
   EXPECT_EQ(devices_for_rate(plan, 5.1), 8);

@@ -18,14 +18,12 @@ TEST(SteadyState, IsNearTheEventSimulation) {
   with.engine.figures.stall = 1;  // Of an engine that runs prompts by themselves, as simulated.
   const StepModel step(with.worker("bf16", {}));
   for (const double concurrency : {4.0, 16.0, 48.0}) {
-    const ServingLoad load{1024, 200, concurrency, 0, 0};
-    const BatchLimits limits{1024, 64};  // One prompt a step.
-    const ServingTimes mean = steady_state(step, with.engine.figures, load, limits);
+    const WorkerSteps steps(&step, {1024, 200, 0}, {1024, 64});  // One prompt a step.
+    const ServingTimes mean = steady_state(steps, with.engine.figures, {concurrency});
     const SimulatedService service{[&](double sequences) {
                                      return step.time({sequences, 1124, 0, 0, 0});
                                    },
-                                   prompt_time(step, with.engine.figures, 1024, 1, limits), 64, 200,
-                                   0.5};
+                                   steps.prompts_s(1, with.engine.figures), 64, 200, 0.5};
     const SimulatedTimes exact =
         simulate_closed(service, static_cast<int>(concurrency), static_cast<int>(concurrency) * 20);
     EXPECT_NEAR(mean.tpot_s / exact.tpot_s, 1, 0.1) << concurrency;
@@ -37,10 +35,54 @@ TEST(SteadyState, FollowsLittlesLaw) {
   const ServingFixture with("llama-3-70b", "dgx-h100:8", "sglang");
   const StepModel step(with.worker("fp8", {4, 1, 1, 4, 1}));
   for (const double limit : {8.0, 512.0}) {
-    const ServingLoad load{2048, 256, 64, 0, 0};
-    const ServingTimes times = steady_state(step, with.engine.figures, load, {8192, limit});
+    const WorkerSteps steps(&step, {2048, 256, 0}, {8192, limit});
+    const ServingTimes times = steady_state(steps, with.engine.figures, {64});
     EXPECT_NEAR(times.requests_per_s * (times.ttft_s + 256 * times.tpot_s), 64, 0.7) << limit;
   }
+}
+
+TEST(SteadyState, PromptsThatComeTogetherWaitForEachOther) {
+  ServingFixture with("llama-3-8b", "dgx-h100:8", "vllm");
+  with.engine.figures.lockstep = 1;
+  const StepModel step(with.worker("bf16", {}));
+  const WorkerSteps steps(&step, {4096, 64, 0}, {4096, 256});
+  const EngineFigures& figures = with.engine.figures;
+  const ServingTimes alone = steady_state(steps, figures, {32, false});
+  const ServingTimes together = steady_state(steps, figures, {32, true});
+  EXPECT_DOUBLE_EQ(together.tpot_s, alone.tpot_s);
+  // The mean of 32 prompts that run one after the other.
+  EXPECT_NEAR(together.ttft_s, figures.request_s + 16.5 * steps.prompts_s(1, figures),
+              1e-9 * together.ttft_s);
+}
+
+TEST(WorkerSteps, AreTheStepModelsAtTheirBatchesAndBetweenThemNear) {
+  const ServingFixture with("deepseek-v3", "dgx-h200:8", "sglang");
+  const StepModel step(with.worker("fp8", {1, 1, 8, 1, 8}));
+  const EngineFigures& figures = with.engine.figures;
+  const WorkerSteps steps(&step, {1024, 1024, 0}, {8192, 1024});
+  for (const double batch : {1.0, 2.0, 3.0, 8.0, 96.0, 128.0}) {
+    EXPECT_DOUBLE_EQ(steps.decode_s(8 * batch, figures), step.time({batch, 1536, 0, 0, 0}))
+        << batch;
+  }
+  for (const double batch : {5.0, 11.0, 57.0, 111.0}) {
+    EXPECT_NEAR(steps.decode_s(8 * batch, figures) / step.time({batch, 1536, 0, 0, 0}), 1, 0.03)
+        << batch;
+  }
+  EXPECT_EQ(steps.most_side(), 8);
+  const double chunked_s = steps.with_chunk(512).prompts_s(1, figures);
+  EXPECT_DOUBLE_EQ(chunked_s, step.time({0, 0, 1, 512, 0}) + step.time({0, 0, 1, 512, 512}));
+}
+
+TEST(StepModel, FewTokensReadFewExperts) {
+  // 8 of 256 experts each: tokens that choose by themselves share some, so weights are read less
+  // often than the tokens' number says, and never more often than there are experts.
+  const ServingFixture with("deepseek-v3", "dgx-h200:8", "sglang");
+  const StepModel step(with.worker("fp8", {8, 1, 1, 8, 1}));
+  const auto experts_s = [&](double sequences) {
+    return step.parts({sequences, 1024, 0, 0, 0}).experts;
+  };
+  EXPECT_LT(experts_s(32), 0.85 * experts_s(256));
+  EXPECT_LT(experts_s(1), experts_s(8));
 }
 
 TEST(StepModel, FasterMemoryNeverHurts) {

@@ -86,6 +86,7 @@ int run_program(int argc, char** argv) {
     verbs.emplace_back("measure", braid::add_measure(app));
     verbs.emplace_back("run", braid::add_run(app));
     verbs.emplace_back("serve-plan", braid::add_serve_plan(app));
+    verbs.emplace_back("decode", braid::add_decode(app));
     verbs.emplace_back("calibrate", braid::add_calibrate(app));
     verbs.emplace_back("list", braid::add_list(app));
     verbs.emplace_back("show", braid::add_show(app));

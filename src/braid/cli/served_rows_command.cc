@@ -1,8 +1,12 @@
 #include "braid/cli/served_rows_command.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <map>
 #include <numeric>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -14,6 +18,7 @@
 #include "braid/cli/verbs.h"
 #include "braid/report/table.h"
 #include "braid/serve/engine_fit.h"
+#include "braid/trust/serving_interval.h"
 
 namespace braid {
 namespace {
@@ -45,6 +50,23 @@ Groups groups_of(const std::vector<ServedRow>& rows) {
   return groups;
 }
 
+std::vector<std::size_t> every_row(const ServedRuns& runs) {
+  std::vector<std::size_t> every(runs.rows().size());
+  std::iota(every.begin(), every.end(), std::size_t{0});
+  return every;
+}
+
+void print_errors(const ServedRuns& runs, const std::vector<ServedPrediction>& predictions) {
+  std::vector<std::vector<std::string>> table = {{"engine", "mode", "system", "runs", "predicted",
+                                                  "TPOT mean", "median", "TTFT mean", "median"}};
+  for (const auto& [names, rows] : groups_of(runs.rows())) {
+    table.push_back(error_row(names, served_errors(runs.rows(), predictions, rows)));
+  }
+  table.push_back(
+      error_row({"all", "", ""}, served_errors(runs.rows(), predictions, every_row(runs))));
+  fmt::print("{}\nErrors are of |predicted / measured - 1|.\n", text_table(table));
+}
+
 Json errors_json(const ServedErrors& errors) {
   return {{"rows", errors.rows},           {"predicted", errors.predicted},
           {"tpot_mape", errors.tpot_mean}, {"tpot_median_ape", errors.tpot_median},
@@ -73,29 +95,84 @@ ServedRuns runs_of(const std::string& text, const std::string& file) {
   return ServedRuns(std::move(rows));
 }
 
-/// The catalogue's file of an engine with other figures.
-std::string engine_text(const std::string& name, const EngineFigures& figures,
+/// The catalogue's file of an engine with what is fitted.
+std::string engine_text(const std::string& name, const FittedEngine& fitted,
                         const std::string& source) {
   const std::string text = engine_file_text(name);
-  return text.substr(0, text.find("figures:\n")) + figures_text(figures, source);
+  return text.substr(0, text.find("figures:\n")) + fitted_text(fitted, source);
 }
 
-void print_left_out(const ServedRuns& runs, int engine, const std::vector<std::size_t>& rows,
-                    std::vector<std::vector<std::string>>& table) {
-  std::map<std::string, std::vector<std::size_t>> systems;
-  for (const std::size_t row : rows) systems[runs.rows()[row].system].push_back(row);
-  for (const auto& [system, own] : systems) {
-    std::vector<std::size_t> others;
-    for (const std::size_t row : rows) {
-      if (runs.rows()[row].system != system) others.push_back(row);
-    }
-    if (others.empty()) continue;
-    const EngineFigures figures = fitted_figures(runs, others);
-    std::vector<ServedPrediction> predictions(runs.rows().size());
-    for (const std::size_t row : own) predictions[row] = runs.predict(row, &figures);
-    table.push_back(error_row({engine_catalogue()[static_cast<std::size_t>(engine)].name, system},
-                              served_errors(runs.rows(), predictions, own)));
+ServingTraits traits_of(const ServedRuns& runs, std::size_t row) {
+  const CorrectedRuns& kind = runs.kind_of(row);
+  return {runs.rows()[row].engine, kind.chip, kind.model, kind.format, kind.disaggregated};
+}
+
+ServingEvidence evidence_of(const ServedRuns& runs,
+                            const std::vector<ServedPrediction>& predictions) {
+  ServingEvidence evidence;
+  for (std::size_t i = 0; i < predictions.size(); ++i) {
+    if (!predictions[i].reason.empty()) continue;
+    const ServedRow& row = runs.rows()[i];
+    const ServingTimes& times = predictions[i].times;
+    evidence.push_back({traits_of(runs, i),
+                        static_cast<int>(configuration_fold(row, kConfigurationFolds)),
+                        std::log(row.tpot_s / times.tpot_s), std::log(row.ttft_s / times.ttft_s)});
   }
+  return evidence;
+}
+
+/// Of how many runs the measured times lie in their intervals.
+struct IntervalCoverage {
+  double runs = 0, tpot = 0, ttft = 0;
+  double tpot_width = 0, ttft_width = 0;  ///< Sums of high over low.
+
+  void add(const ServingIntervals& intervals, double tpot_error, double ttft_error) {
+    const auto within = [](const ErrorInterval& interval, double error) {
+      return std::exp(error) >= interval.low && std::exp(error) <= interval.high;
+    };
+    ++runs;
+    if (within(intervals.tpot, tpot_error)) ++tpot;
+    if (within(intervals.ttft, ttft_error)) ++ttft;
+    tpot_width += intervals.tpot.high / intervals.tpot.low;
+    ttft_width += intervals.ttft.high / intervals.ttft.low;
+  }
+  void print() const {
+    if (runs == 0) return;
+    fmt::print(
+        "80 % intervals hold the TPOT of {:.1f}% and the TTFT of {:.1f}% of the runs; they "
+        "end at {:.1f}\nand {:.1f} times where they begin, in the mean.\n",
+        100 * tpot / runs, 100 * ttft / runs, tpot_width / runs, ttft_width / runs);
+  }
+};
+
+/// The intervals of each run from evidence; `held_out`: from that of the other parts alone.
+IntervalCoverage coverage_of(const ServingEvidence& runs, const ServingEvidence& evidence,
+                             bool held_out) {
+  std::map<std::tuple<std::string, bool, std::string, std::string, std::string, int>,
+           ServingIntervals>
+      known;
+  IntervalCoverage coverage;
+  for (const ServingError& run : runs) {
+    const ServingTraits& of = run.traits;
+    const int part = held_out ? run.part : -1;
+    const auto counts = [part](const ServingError& other) { return other.part != part; };
+    if (std::none_of(evidence.begin(), evidence.end(), counts)) continue;
+    const auto [at, added] =
+        known.try_emplace({of.engine, of.disaggregated, of.chip, of.model, of.format, part});
+    if (added) at->second = serving_intervals(of, evidence, counts);
+    coverage.add(at->second, run.tpot, run.ttft);
+  }
+  return coverage;
+}
+
+void print_held_out(const ServedRuns& runs, const std::vector<ServedPrediction>& predictions) {
+  fmt::print(
+      "\nEach row with figures fitted to {} of {} parts that have none of its "
+      "configuration:\n\n",
+      kConfigurationFolds - 1, kConfigurationFolds);
+  print_errors(runs, predictions);
+  const ServingEvidence evidence = evidence_of(runs, predictions);
+  coverage_of(evidence, evidence, true).print();
 }
 
 }  // namespace
@@ -103,67 +180,65 @@ void print_left_out(const ServedRuns& runs, int engine, const std::vector<std::s
 int validate_serving(const std::string& text, const std::string& file, bool json) {
   const ServedRuns runs = runs_of(text, file);
   const std::vector<ServedPrediction> predictions = predictions_of(runs);
-  std::vector<std::size_t> every(runs.rows().size());
-  std::iota(every.begin(), every.end(), std::size_t{0});
-  const ServedErrors all = served_errors(runs.rows(), predictions, every);
-  std::vector<std::vector<std::string>> table = {{"engine", "mode", "system", "runs", "predicted",
-                                                  "TPOT mean", "median", "TTFT mean", "median"}};
+  if (!json) {
+    print_errors(runs, predictions);
+    coverage_of(evidence_of(runs, predictions), serving_evidence(), false).print();
+    print_reasons(predictions);
+    return kFound;
+  }
+  const ServedErrors all = served_errors(runs.rows(), predictions, every_row(runs));
   Json list = Json::array();
   for (const auto& [names, rows] : groups_of(runs.rows())) {
-    const ServedErrors errors = served_errors(runs.rows(), predictions, rows);
-    table.push_back(error_row(names, errors));
-    Json entry = errors_json(errors);
+    Json entry = errors_json(served_errors(runs.rows(), predictions, rows));
     entry["engine"] = names[0];
     entry["mode"] = names[1];
     entry["system"] = names[2];
     list.push_back(std::move(entry));
   }
-  if (json) {
-    Json rows = Json::array();
-    for (std::size_t i = 0; i < predictions.size(); ++i) {
-      Json row = {{"line", runs.rows()[i].line}};
-      if (predictions[i].reason.empty()) {
-        row["ttft_s"] = predictions[i].times.ttft_s;
-        row["tpot_s"] = predictions[i].times.tpot_s;
-      } else {
-        row["not_predicted"] = predictions[i].reason;
-      }
-      rows.push_back(std::move(row));
+  Json rows = Json::array();
+  for (std::size_t i = 0; i < predictions.size(); ++i) {
+    Json row = {{"line", runs.rows()[i].line}};
+    if (predictions[i].reason.empty()) {
+      row["ttft_s"] = predictions[i].times.ttft_s;
+      row["tpot_s"] = predictions[i].times.tpot_s;
+    } else {
+      row["not_predicted"] = predictions[i].reason;
     }
-    fmt::print("{}", to_text(Json{{"all", errors_json(all)},
-                                  {"groups", std::move(list)},
-                                  {"rows", std::move(rows)}}));
-    return kFound;
+    rows.push_back(std::move(row));
   }
-  table.push_back(error_row({"all", "", ""}, all));
-  fmt::print("{}\nErrors are of |predicted / measured - 1|.\n", text_table(table));
-  print_reasons(predictions);
+  fmt::print("{}", to_text(Json{{"all", errors_json(all)},
+                                {"groups", std::move(list)},
+                                {"rows", std::move(rows)}}));
   return kFound;
 }
 
-int calibrate_serving(const std::string& text, const std::string& file, const std::string& out,
-                      bool cross_validate) {
+int calibrate_serving(const std::string& text, const std::string& file,
+                      const ServingCalibration& options) {
+  const std::string& out = options.out;
   const ServedRuns runs = runs_of(text, file);
+  std::vector<ServedPrediction> held_out;
+  if (options.cross_validate || !options.evidence.empty()) {
+    held_out = held_out_predictions(runs, kConfigurationFolds);
+  }
+  if (!options.evidence.empty()) {
+    write_file(options.evidence, serving_evidence_text(evidence_of(runs, held_out)));
+  }
   if (!out.empty()) make_folder(out, "name another folder with --out");
   std::map<int, std::vector<std::size_t>> engines;
   for (std::size_t i = 0; i < runs.rows().size(); ++i) {
     if (runs.engine_of(i) >= 0) engines[runs.engine_of(i)].push_back(i);
   }
-  std::vector<std::vector<std::string>> table = {
-      {"engine", "left out", "runs", "predicted", "TPOT mean", "median", "TTFT mean", "median"}};
   for (const auto& [engine, rows] : engines) {
     const std::string& name = engine_catalogue()[static_cast<std::size_t>(engine)].name;
-    const EngineFigures figures = fitted_figures(runs, rows);
     const std::string written =
-        engine_text(name, figures, "fitted to measured runs (docs/serving.md)");
+        engine_text(name, fitted_engine(runs, rows), "fitted to measured runs (docs/serving.md)");
     if (out.empty()) {
       fmt::print("{}\n", written);
     } else {
       write_file(fmt::format("{}/{}.yaml", out, name), written);
     }
-    if (cross_validate) print_left_out(runs, engine, rows, table);
   }
-  if (cross_validate) fmt::print("{}", text_table(table));
+  if (options.cross_validate) print_held_out(runs, held_out);
   return kFound;
 }
 

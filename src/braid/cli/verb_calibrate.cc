@@ -146,7 +146,8 @@ int run(const CalibrateOptions& options) {
   }
   const std::string table = read_file(options.runs);
   if (is_served_rows(table)) {
-    return calibrate_serving(table, options.runs, options.out, options.cross_validate);
+    return calibrate_serving(table, options.runs,
+                             {options.out, options.evidence, options.cross_validate});
   }
   const MeasuredRuns input = parse_measured_runs(table, options.runs);
   std::vector<CalibrationRuns> chips = runs_by_chip(input.runs);

@@ -20,6 +20,7 @@
 #include "braid/cli/verbs.h"
 #include "braid/report/table.h"
 #include "braid/serve/serving_plan.h"
+#include "braid/trust/serving_interval.h"
 
 namespace braid {
 namespace {
@@ -28,7 +29,8 @@ constexpr std::int64_t kMostTokens = std::int64_t{1} << 24;
 
 struct ServePlanOptions {
   std::string model, cluster, engine, precision, mode, ttft = "2 s", tpot = "50 ms", rate, out;
-  std::int64_t input_len = 0, output_len = 0, cached = 0, budget = 1'000'000;
+  std::string draft, acceptance;
+  std::int64_t input_len = 0, output_len = 0, cached = 0, budget = 1'000'000, draft_tokens = 0;
   bool json = false;
 };
 
@@ -54,19 +56,48 @@ double rate_of(std::string text) {
   return rate;
 }
 
+/// The draft model's offer; `draft` is what it refers to, and must stay.
+DraftOffer offer_of(const ServePlanOptions& options, const std::optional<ServedModel>& draft) {
+  if (!draft) {
+    if (options.acceptance.empty() && options.draft_tokens == 0) return {};
+    throw Error(Where{"", 0, options.acceptance.empty() ? "--draft-tokens" : "--acceptance"},
+                "there is no draft model", "name one with --draft");
+  }
+  if (options.acceptance.empty()) {
+    throw Error(Where{"", 0, "--draft"}, "how often its tokens are accepted is not known",
+                "say it with --acceptance, such as 0.7");
+  }
+  if (options.mode == "disaggregated") {
+    throw Error(Where{"", 0, "--draft"}, "only workers that do all draft tokens",
+                "leave out --mode disaggregated");
+  }
+  char* end = nullptr;
+  const double acceptance = std::strtod(options.acceptance.c_str(), &end);
+  if (end == options.acceptance.c_str() || *end != '\0' || !(acceptance >= 0 && acceptance <= 1)) {
+    throw Error(Where{"", 0, "--acceptance"},
+                "'" + options.acceptance + "' is no share from 0 to 1", "such as 0.7");
+  }
+  return {&*draft, acceptance, options.draft_tokens};
+}
+
 std::string layout_text(const ServingLayout& layout) {
   std::string text = fmt::format("TP {}", layout.tp);
   if (layout.dp > 1) text += fmt::format(", attention DP {}", layout.dp);
   if (layout.moe_ep > 1) text += fmt::format(", EP {}", layout.moe_ep);
   if (layout.pp > 1) text += fmt::format(", PP {}", layout.pp);
+  if (layout.cp > 1) text += fmt::format(", DCP {}", layout.cp);
   return text;
+}
+
+std::string worker_text(const ServingLayout& layout, std::int64_t draft_tokens) {
+  return layout_text(layout) + (draft_tokens > 0 ? fmt::format(", drafts {}", draft_tokens) : "");
 }
 
 std::vector<std::string> worker_row(const char* role, const WorkerPlan& of) {
   return {role,
           std::to_string(of.workers),
           std::to_string(of.layout.devices()),
-          layout_text(of.layout),
+          worker_text(of.layout, of.draft_tokens),
           fmt::format("{:.0f}", of.limits.sequences),
           fmt::format("{:.0f}", of.limits.chunk_tokens)};
 }
@@ -81,11 +112,20 @@ Json worker_json(const WorkerPlan& of) {
           {"attention_dp", of.layout.dp},
           {"moe_tp", of.layout.moe_tp},
           {"moe_ep", of.layout.moe_ep},
+          {"decode_cp", of.layout.cp},
+          {"draft_tokens", of.draft_tokens},
           {"sequences", of.limits.sequences},
           {"chunk_tokens", of.limits.chunk_tokens}};
 }
 
-Json outcome_json(const ServingOutcome& outcome, double rate) {
+/// Four fifths of measured services as this one were within these factors of their predictions.
+ServingIntervals intervals_of(const ServingPlan& plan, const ServingJob& job) {
+  return serving_intervals({plan.decode.engine->name, job.system->groups.front().chip.name,
+                            job.model->name, plan.decode.format.name, plan.disaggregated},
+                           serving_evidence());
+}
+
+Json outcome_json(const ServingOutcome& outcome, const ServingJob& job, double rate) {
   Json json = {{"options", outcome.options},
                {"evaluated_steps", outcome.evaluated},
                {"proven", outcome.proven},
@@ -101,13 +141,16 @@ Json outcome_json(const ServingOutcome& outcome, double rate) {
                   {"devices", plan.devices},
                   {plan.disaggregated ? "decode" : "workers", worker_json(plan.decode)}};
   if (plan.disaggregated) json["plan"]["prefill"] = worker_json(plan.prefill);
+  const ServingIntervals sure = intervals_of(plan, job);
+  json["plan"]["ttft_interval_s"] = {plan.ttft_s * sure.ttft.low, plan.ttft_s * sure.ttft.high};
+  json["plan"]["tpot_interval_s"] = {plan.tpot_s * sure.tpot.low, plan.tpot_s * sure.tpot.high};
   if (rate > 0) json["devices_for_rate"] = devices_for_rate(plan, rate);
   Json front = Json::array();
   for (const ServingPoint& point : outcome.front) {
     front.push_back({{"tpot_s", point.tpot_s},
                      {"ttft_s", point.ttft_s},
                      {"tokens_per_s_per_device", point.tokens_per_s_per_device},
-                     {"layout", layout_text(point.layout)},
+                     {"layout", worker_text(point.layout, point.draft_tokens)},
                      {"sequences", point.sequences}});
   }
   json["front"] = std::move(front);
@@ -118,22 +161,27 @@ void print_front(const ServingOutcome& outcome) {
   std::vector<std::vector<std::string>> table = {
       {"TPOT", "TTFT", "tokens/s/GPU", "batch", "worker"}};
   for (const ServingPoint& point : outcome.front) {
-    table.push_back({fmt::format("{:.1f} ms", 1e3 * point.tpot_s),
-                     fmt::format("{:.0f} ms", 1e3 * point.ttft_s),
-                     fmt::format("{:.0f}", point.tokens_per_s_per_device),
-                     fmt::format("{:.0f}", point.sequences), layout_text(point.layout)});
+    table.push_back(
+        {fmt::format("{:.1f} ms", 1e3 * point.tpot_s), fmt::format("{:.0f} ms", 1e3 * point.ttft_s),
+         fmt::format("{:.0f}", point.tokens_per_s_per_device),
+         fmt::format("{:.0f}", point.sequences), worker_text(point.layout, point.draft_tokens)});
   }
   fmt::print("\nWorkers that do all, by time per token:\n\n{}", text_table(table));
 }
 
-void print_plan(const ServingOutcome& outcome, const ServePlanOptions& options, double rate) {
+void print_plan(const ServingOutcome& outcome, const ServePlanOptions& options,
+                const ServingJob& job, double rate) {
   const ServingPlan& plan = *outcome.plan;
   fmt::print("{} on {} by {} in {}: {:.2f} requests/s on {} GPUs, {:.4f} a GPU\n", options.model,
              options.cluster, plan.decode.engine->name, plan.decode.format.name,
              plan.requests_per_s, plan.devices, plan.requests_per_s_per_device());
-  fmt::print("TTFT {:.0f} ms, TPOT {:.1f} ms, {:.0f} output tokens/s a GPU\n\n", 1e3 * plan.ttft_s,
+  fmt::print("TTFT {:.0f} ms, TPOT {:.1f} ms, {:.0f} output tokens/s a GPU\n", 1e3 * plan.ttft_s,
              1e3 * plan.tpot_s,
              plan.requests_per_s_per_device() * static_cast<double>(options.output_len));
+  const ServingIntervals sure = intervals_of(plan, job);
+  fmt::print("80 % of such services: TTFT {:.0f} to {:.0f} ms, TPOT {:.1f} to {:.1f} ms\n\n",
+             1e3 * plan.ttft_s * sure.ttft.low, 1e3 * plan.ttft_s * sure.ttft.high,
+             1e3 * plan.tpot_s * sure.tpot.low, 1e3 * plan.tpot_s * sure.tpot.high);
   std::vector<std::vector<std::string>> table = {
       {"workers for", "number", "GPUs each", "layout", "batch", "chunk"}};
   if (plan.disaggregated) table.push_back(worker_row("prompts", plan.prefill));
@@ -203,16 +251,19 @@ int run(const ServePlanOptions& options) {
   job.aggregated = options.mode != "disaggregated";
   job.disaggregated = options.mode != "aggregated";
   job.budget = options.budget;
+  std::optional<ServedModel> draft;
+  if (!options.draft.empty()) draft = load_served_model(options.draft);
+  job.draft = offer_of(options, draft);
   const ServingOutcome outcome = plan_serving(job);
   if (!outcome.plan) return no_plan(outcome, job);
   if (!options.out.empty()) {
-    write_file(options.out,
-               launch_lines(*outcome.plan, options.model, job.input_tokens, job.output_tokens));
+    write_file(options.out, launch_lines(*outcome.plan, options.model, options.draft,
+                                         job.input_tokens + job.output_tokens));
   }
   if (options.json) {
-    fmt::print("{}", to_text(outcome_json(outcome, rate)));
+    fmt::print("{}", to_text(outcome_json(outcome, job, rate)));
   } else {
-    print_plan(outcome, options, rate);
+    print_plan(outcome, options, job, rate);
   }
   return kFound;
 }
@@ -244,6 +295,11 @@ Run add_serve_plan(CLI::App& app) {
       .one_of({"aggregated", "disaggregated"});
   add_count(verb, "--cached", options->cached, 0, 99,
             "Percent of the input that a prefix cache has");
+  add_text(verb, "--draft", options->draft, "Draft model for speculative decoding");
+  add_text(verb, "--acceptance", options->acceptance,
+           "Chance that a drafted token is accepted where those before it were");
+  add_count(verb, "--draft-tokens", options->draft_tokens, 1, 64,
+            "Tokens that are drafted at once; else as many as are best, or none");
   add_count(verb, "--budget", options->budget, 1, std::int64_t{1} << 40,
             "Steps that are evaluated at most");
   add_output_file(verb, "--out,-o", options->out, "Write the engines' command lines here");

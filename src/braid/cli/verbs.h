@@ -38,6 +38,7 @@ Run add_tune(CLI::App& app);
 Run add_place(CLI::App& app);
 Run add_measure(CLI::App& app);
 Run add_serve_plan(CLI::App& app);
+Run add_decode(CLI::App& app);
 Run add_calibrate(CLI::App& app);
 Run add_run(CLI::App& app);
 

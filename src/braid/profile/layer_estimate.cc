@@ -68,6 +68,14 @@ void wait_for_host(double host_s, PassTime& pass) {
   pass.compute_s += std::max(0.0, host_s - pass.total_s());
 }
 
+/// Kernels that the host issues for a forward pass of an operator, collectives and experts aside.
+double own_kernels(const Operator& op) {
+  const auto* view = std::get_if<DataMovement>(&op.kind);
+  if (view != nullptr && view->view) return 0;
+  const auto* attention = std::get_if<Attention>(&op.kind);
+  return attention != nullptr && !attention->flash ? kPlainAttentionKernels : 1;
+}
+
 }  // namespace
 
 void add_compute(const LayerInput& input, const Execution& how,
@@ -148,8 +156,7 @@ double issued_kernels(const LayerInput& input, const Execution& how, const Preci
   const bool narrow = bytes_per_element(precision.matmul) < bytes_per_element(precision.activation);
   double issued = 0;
   for (const Operator& op : operators_of(input)) {
-    const auto* view = std::get_if<DataMovement>(&op.kind);
-    if (view == nullptr || !view->view) ++issued;
+    issued += own_kernels(op);
     if (how.tp > 1 && op.split == Split::row) ++issued;  // The collective behind it.
     if (const auto* experts = std::get_if<MoeExperts>(&op.kind)) {
       issued += experts_issued(static_cast<double>(experts->experts) / how.ep, narrow, how.ep > 1,

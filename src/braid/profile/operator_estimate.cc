@@ -185,7 +185,7 @@ double OperatorEstimate::conversion_s(double bytes) const {
 OperatorTimes OperatorEstimate::plain_attention_times(const Attention& op, const OpWork& forward,
                                                       const OpWork& input_gradient,
                                                       const Shard& shard) const {
-  constexpr double kForwardKernels = 4, kBackwardKernels = 6;
+  constexpr double kBackwardKernels = 6;
   constexpr double kForwardGemms = 2, kBackwardGemms = 4;
   const double launch_s = chip_.efficiency.kernel_launch_s;
   const double batch = static_cast<double>(op.samples) * static_cast<double>(op.heads) *
@@ -203,7 +203,7 @@ OperatorTimes OperatorEstimate::plain_attention_times(const Attention& op, const
     return memory_s(w.input_bytes + w.output_bytes - gemms * matrix_bytes, chip_);
   };
   OperatorTimes times;
-  times.forward_s = gemms_s + others_s(forward, kForwardGemms) + kForwardKernels * launch_s;
+  times.forward_s = gemms_s + others_s(forward, kForwardGemms) + kPlainAttentionKernels * launch_s;
   times.backward_input_s =
       2 * gemms_s + others_s(input_gradient, kBackwardGemms) + kBackwardKernels * launch_s;
   return times;

@@ -43,25 +43,18 @@ double cache_transfer_s(const Worker& from, double tokens) {
 
 ServingTimes steady_state(const DisaggregatedService& service, const EngineFigures& prefill_figures,
                           const EngineFigures& decode_figures, const ServingLoad& load) {
-  const StepModel& prefill = *service.prefill;
-  const StepModel& decode = *service.decode;
-  const double input = std::max(1.0, load.input_tokens * (1 - load.cached_share));
-  const double output = std::max(1.0, load.output_tokens);
-  const auto side_dp = static_cast<double>(prefill.worker().layout.dp);
-  const double side = std::max(1.0, std::floor(service.prefill_limits.chunk_tokens / input));
-  const double alone_s = prompt_time(prefill, prefill_figures, input, 1, service.prefill_limits);
-  const double full_s =
-      side > 1 ? prompt_time(prefill, prefill_figures, input, side, service.prefill_limits)
-               : alone_s;
-  const double most_together = side * side_dp;
-  const double transfer_s = cache_transfer_s(prefill.worker(), load.input_tokens);
-  const auto ranks = static_cast<double>(decode.worker().layout.dp) *
-                     static_cast<double>(decode.worker().layout.pp) * service.decode_workers;
-  const auto rate_of = [&](double sequences) {
-    const StepShape shape{std::max(sequences / ranks, 1.0), load.input_tokens + output / 2, 0, 0,
-                          0};
-    return sequences / (output * decode.time(decode.parts(shape), shape, decode_figures));
+  const WorkerSteps& prefill = *service.prefill;
+  const WorkerSteps& decode = *service.decode;
+  const Worker& from = prefill.step().worker();
+  const double output = decode.requests().outputs();
+  const double alone_s = prefill.prompts_s(1, prefill_figures);
+  const double full_s = prefill.prompts_s(prefill.most_side(), prefill_figures);
+  const double most_together = prefill.most_side() * static_cast<double>(from.layout.dp);
+  const double transfer_s = cache_transfer_s(from, prefill.requests().input_tokens);
+  const auto tpot_of = [&](double sequences) {
+    return decode.decode_s(sequences / service.decode_workers, decode_figures);
   };
+  const auto rate_of = [&](double sequences) { return sequences / (output * tpot_of(sequences)); };
   double workers = service.prefill_workers;
   if (workers == 0) {
     constexpr double kBusy = 0.7;
@@ -69,12 +62,10 @@ ServingTimes steady_state(const DisaggregatedService& service, const EngineFigur
   }
   const double fastest = workers * most_together / full_s;
   const double most =
-      std::min(load.concurrency, service.decode_limits.sequences * service.decode_workers);
+      std::min(load.concurrency, decode.limits().sequences * service.decode_workers);
   ServingTimes times;
   const auto at = [&](double sequences) {
-    const StepShape shape{std::max(sequences / ranks, 1.0), load.input_tokens + output / 2, 0, 0,
-                          0};
-    times.tpot_s = decode.time(decode.parts(shape), shape, decode_figures);
+    times.tpot_s = tpot_of(sequences);
     times.requests_per_s = sequences / (output * times.tpot_s);
     times.sequences = sequences;
     const PromptSide prompt =
@@ -102,7 +93,9 @@ ServingTimes steady_state(const DisaggregatedService& service, const EngineFigur
     times.ttft_s += more_s;
   }
   const double burst_s = prefill_figures.request_s + (load.concurrency + 1) / 2 / fastest;
-  times.ttft_s += load.burst_share * std::max(burst_s - times.ttft_s, 0.0);
+  if (load.benchmark) {
+    times.ttft_s += prefill_figures.lockstep * std::max(burst_s - times.ttft_s, 0.0);
+  }
   return times;
 }
 

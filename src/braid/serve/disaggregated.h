@@ -6,11 +6,10 @@ namespace braid {
 
 /// Workers that compute prompts and workers that decode, joined by a transfer of the caches.
 struct DisaggregatedService {
-  const StepModel* prefill = nullptr;
-  const StepModel* decode = nullptr;
+  const WorkerSteps* prefill = nullptr;
+  const WorkerSteps* decode = nullptr;
   double prefill_workers = 1;  ///< 0: as many as are busy for 70 % of the time at most.
   double decode_workers = 1;
-  BatchLimits prefill_limits, decode_limits;  ///< Of one worker.
 };
 
 /// Seconds for the cache of a prompt from one worker to the other: all of its devices send their

@@ -68,33 +68,76 @@ void read_figures(const Value& section, Engine& engine) {
   section.expect_only(keys);
 }
 
+std::string text_or_any(const Value& section, std::string_view key) {
+  return section[key].string_or("");
+}
+
+void read_corrections(const Value& section, Engine& engine) {
+  section.expect_only({"source", "factors"});
+  const std::string source = std::string(section["source"].as_string());
+  if (source.empty()) section["source"].fail("corrections without a source");
+  constexpr double kLeast = 0.01, kMost = 100;
+  for (const Value& at : section["factors"].elements()) {
+    at.expect_only({"mode", "chip", "model", "format", "tpot", "ttft"});
+    EngineCorrection one;
+    const std::string_view mode = at["mode"].as_string();
+    if (mode != "aggregated" && mode != "disaggregated") {
+      at["mode"].fail("must be aggregated or disaggregated");
+    }
+    one.of = {mode == "disaggregated", text_or_any(at, "chip"), text_or_any(at, "model"),
+              text_or_any(at, "format")};
+    one.factors = {at["tpot"].as_double_in(kLeast, kMost), at["ttft"].as_double_in(kLeast, kMost)};
+    engine.corrections.push_back(std::move(one));
+  }
+}
+
 }  // namespace
+
+TimeFactors factors_of(const std::vector<EngineCorrection>& corrections,
+                       const CorrectedRuns& kind) {
+  const auto holds = [](const std::string& of, const std::string& is) {
+    return of.empty() || of == is;
+  };
+  TimeFactors product;
+  for (const EngineCorrection& one : corrections) {
+    if (one.of.disaggregated != kind.disaggregated || !holds(one.of.chip, kind.chip) ||
+        !holds(one.of.model, kind.model) || !holds(one.of.format, kind.format)) {
+      continue;
+    }
+    product.tpot *= one.factors.tpot;
+    product.ttft *= one.factors.ttft;
+  }
+  return product;
+}
 
 const std::vector<EngineFigureField>& engine_figure_fields() {
   using F = EngineFigures;
   static const std::vector<EngineFigureField> fields = {
       {"step_s", &F::step_s, 1e-6, 2e-2, 1e-3},
       {"layer_s", &F::layer_s, 1e-7, 1e-4, 8e-6},
-      {"sequence_s", &F::sequence_s, 1e-8, 1e-3, 5e-6},
-      {"kernel_slow", &F::kernel_slow, 0.5, 2, 1},
+      {"gemm_slow", &F::gemm_slow, 0.3, 3, 1},
+      {"attention_slow", &F::attention_slow, 0.3, 3, 1},
+      {"expert_slow", &F::expert_slow, 0.3, 3, 1},
+      {"collective_slow", &F::collective_slow, 0.1, 3, 1},
       {"prefill_step_s", &F::prefill_step_s, 1e-5, 0.2, 5e-3},
       {"prefill_slow", &F::prefill_slow, 0.5, 4, 1.2},
       {"request_s", &F::request_s, 1e-4, 1, 2e-2},
       {"handover_s", &F::handover_s, 1e-3, 10, 0.2},
+      {"lockstep", &F::lockstep, 0.01, 1, 0.2},
       {"stall", &F::stall, 0.1, 4, 1},
   };
   return fields;
 }
 
 Engine read_engine(const Value& root) {
-  root.expect_only({"name", "title", "does", "kernels", "figures"});
+  root.expect_only({"name", "title", "does", "kernels", "figures", "corrections"});
   Engine engine;
   engine.name = root["name"].as_string();
   engine.title = root["title"].as_string();
   const Value does = root["does"];
   does.expect_only({"joins_prompts", "chunk_tokens", "memory_share", "share_of_free",
                     "most_sequences", "reserves_output", "block_tokens", "graph_sequences",
-                    "graph_memory", "static_scales"});
+                    "graph_memory", "static_scales", "splits_caches"});
   constexpr double kMost = 1e9;
   engine.joins_prompts = entry(does, "joins_prompts", engine).as_bool();
   engine.chunk_tokens = entry(does, "chunk_tokens", engine).as_double_in(16, kMost);
@@ -106,8 +149,10 @@ Engine read_engine(const Value& root) {
   engine.graph_sequences = entry(does, "graph_sequences", engine).as_double_in(0, kMost);
   engine.graph_bytes = entry(does, "graph_memory", engine).as_quantity(Unit::bytes);
   engine.static_scales = entry(does, "static_scales", engine).as_bool();
+  engine.splits_caches = words(entry(does, "splits_caches", engine));
   read_kernels_used(root["kernels"], engine);
   read_figures(root["figures"], engine);
+  if (root["corrections"].exists()) read_corrections(root["corrections"], engine);
   return engine;
 }
 

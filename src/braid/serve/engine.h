@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,15 +11,19 @@ namespace braid {
 
 /// Times that no measured kernel has, fitted to measured runs (docs/serving.md).
 struct EngineFigures {
-  double step_s = 0;          ///< Host and sampling of a step that only decodes, not hidden.
-  double layer_s = 0;         ///< Small kernels and gaps of a layer in a captured step.
-  double sequence_s = 0;      ///< Host time of a step for each sequence.
-  double kernel_slow = 1;     ///< How much longer kernels take than measured one by one.
+  double step_s = 0;   ///< Host and sampling of a step that only decodes, not hidden.
+  double layer_s = 0;  ///< Small kernels and gaps of a layer in a captured step.
+  // How much longer kernels take in steps that only decode than measured one by one.
+  double gemm_slow = 1;  ///< And pointwise kernels.
+  double attention_slow = 1;
+  double expert_slow = 1;
+  double collective_slow = 1;
   double prefill_step_s = 0;  ///< Host of a step with new prompts.
-  double prefill_slow = 1;    ///< As kernel_slow, of steps with new prompts.
+  double prefill_slow = 1;    ///< As gemm_slow, of all kernels of steps with new prompts.
   double request_s = 0;       ///< From the request to the queue, and from the first token back.
   double handover_s = 0;      ///< From one worker to another, beside the bytes of the cache.
-  double stall = 1;           ///< Of the time of prompts' steps, by how much others' tokens wait.
+  double lockstep = 0.1;  ///< Of a benchmark's requests, the share whose prompts come all at once.
+  double stall = 1;       ///< Of the time of prompts' steps, by how much others' tokens wait.
 };
 
 /// A figure of EngineFigures by name.
@@ -33,6 +38,27 @@ const std::vector<EngineFigureField>& engine_figure_fields();
 struct EngineEntry {
   std::string key, text, source;
 };
+
+/// Of which runs a correction is; empty: of any.
+struct CorrectedRuns {
+  bool disaggregated = false;
+  std::string chip, model, format;  ///< Of the catalogue; as ServingFormat has it.
+  friend auto operator<=>(const CorrectedRuns&, const CorrectedRuns&) = default;
+};
+
+/// Factors of predicted times.
+struct TimeFactors {
+  double tpot = 1, ttft = 1;
+};
+
+/// By what measured runs differ from predicted ones that have something in common.
+struct EngineCorrection {
+  CorrectedRuns of;
+  TimeFactors factors;
+};
+
+/// The product of all corrections that hold for runs of this kind.
+TimeFactors factors_of(const std::vector<EngineCorrection>& corrections, const CorrectedRuns& kind);
 
 /// Which libraries' kernels an engine runs (kernels/chip_kernels.h): of GEMMs and attention those
 /// of the first library that a chip has figures of, of experts and all-reduce the fastest of all.
@@ -53,8 +79,11 @@ struct Engine {
   double graph_sequences = 512;  ///< Steps of as many sequences at most are captured.
   double graph_bytes = 0;        ///< Memory of captured graphs.
   bool static_scales = false;    ///< fp8 with one scale a tensor quantises in the kernel before.
+  /// Of which attention the caches can be divided by tokens: "attention", "latent".
+  std::vector<std::string> splits_caches;
   EngineKernels kernels;
   EngineFigures figures;
+  std::vector<EngineCorrection> corrections;
   std::vector<EngineEntry> entries;  ///< In the file's order.
 };
 

@@ -10,11 +10,17 @@ namespace {
 /// What a worker is for.
 enum class WorkerRole { all, prompts, decoding };
 
-std::string vllm_line(const WorkerPlan& of, const std::string& model, double context,
+/// As the engine is to find them.
+struct LaunchNames {
+  std::string model, draft;
+};
+
+std::string vllm_line(const WorkerPlan& of, const LaunchNames& names, double context,
                       WorkerRole role) {
   const ServingLayout& l = of.layout;
-  std::string line = fmt::format("vllm serve {} --tensor-parallel-size {}", model, l.tp);
+  std::string line = fmt::format("vllm serve {} --tensor-parallel-size {}", names.model, l.tp);
   if (l.pp > 1) line += fmt::format(" --pipeline-parallel-size {}", l.pp);
+  if (l.cp > 1) line += fmt::format(" --decode-context-parallel-size {}", l.cp);
   if (l.dp > 1) line += fmt::format(" --data-parallel-size {}", l.dp);
   if (l.moe_ep > 1) line += " --enable-expert-parallel";
   line +=
@@ -22,6 +28,12 @@ std::string vllm_line(const WorkerPlan& of, const std::string& model, double con
                   std::max(1.0, of.limits.sequences / static_cast<double>(l.dp)),
                   of.limits.chunk_tokens, context);
   if (of.format.cache == "fp8") line += " --kv-cache-dtype fp8";
+  if (of.draft_tokens > 0) {
+    line += fmt::format(
+        " --speculative-config '{{\"method\":\"draft_model\",\"model\":\"{}\","
+        "\"num_speculative_tokens\":{},\"draft_tensor_parallel_size\":{}}}'",
+        names.draft, of.draft_tokens, l.tp);
+  }
   if (role != WorkerRole::all) {
     line += fmt::format(
         " --kv-transfer-config '{{\"kv_connector\":\"NixlConnector\",\"kv_role\":\"{}\"}}'",
@@ -30,28 +42,35 @@ std::string vllm_line(const WorkerPlan& of, const std::string& model, double con
   return line;
 }
 
-std::string sglang_line(const WorkerPlan& of, const std::string& model, double context,
+std::string sglang_line(const WorkerPlan& of, const LaunchNames& names, double context,
                         WorkerRole role) {
   const ServingLayout& l = of.layout;
   std::string line = fmt::format("python3 -m sglang.launch_server --model-path {} --tp-size {}",
-                                 model, l.tp * l.dp);
+                                 names.model, l.tp * l.dp);
   if (l.pp > 1) line += fmt::format(" --pp-size {}", l.pp);
+  if (l.cp > 1) line += fmt::format(" --dcp-size {}", l.cp);
   if (l.dp > 1) line += fmt::format(" --dp-size {} --enable-dp-attention", l.dp);
   if (l.moe_ep > 1) line += fmt::format(" --ep-size {}", l.moe_ep);
   line += fmt::format(
       " --max-running-requests {:.0f} --chunked-prefill-size {:.0f} --context-length {:.0f}",
       of.limits.sequences, of.limits.chunk_tokens * static_cast<double>(l.dp), context);
   if (of.format.cache == "fp8") line += " --kv-cache-dtype fp8_e4m3";
+  if (of.draft_tokens > 0) {
+    line += fmt::format(
+        " --speculative-algorithm STANDALONE --speculative-draft-model-path {} "
+        "--speculative-num-steps {} --speculative-eagle-topk 1 --speculative-num-draft-tokens {}",
+        names.draft, of.draft_tokens, of.draft_tokens + 1);
+  }
   if (role == WorkerRole::prompts) line += " --disaggregation-mode prefill";
   if (role == WorkerRole::decoding) line += " --disaggregation-mode decode";
   return line;
 }
 
-std::string trtllm_line(const WorkerPlan& of, const std::string& model, double context,
+std::string trtllm_line(const WorkerPlan& of, const LaunchNames& names, double context,
                         WorkerRole /*role*/) {
   const ServingLayout& l = of.layout;
   std::string line =
-      fmt::format("trtllm-serve {} --backend pytorch --tp_size {}", model, l.tp * l.dp);
+      fmt::format("trtllm-serve {} --backend pytorch --tp_size {}", names.model, l.tp * l.dp);
   if (l.pp > 1) line += fmt::format(" --pp_size {}", l.pp);
   if (l.moe_ep > 1) line += fmt::format(" --ep_size {}", l.moe_ep);
   line += fmt::format(" --max_batch_size {:.0f} --max_num_tokens {:.0f} --max_seq_len {:.0f}",
@@ -62,31 +81,37 @@ std::string trtllm_line(const WorkerPlan& of, const std::string& model, double c
   if (l.dp > 1) extra += "enable_attention_dp: true\\n";
   extra += "enable_chunked_prefill: true\\n";
   if (of.format.cache == "fp8") extra += "kv_cache_config: {dtype: fp8}\\n";
+  if (of.draft_tokens > 0) {
+    extra += fmt::format(
+        "disable_overlap_scheduler: true\\nspeculative_config: {{decoding_type: DraftTarget, "
+        "max_draft_len: {}, speculative_model_dir: {}}}\\n",
+        of.draft_tokens, names.draft);
+  }
   return line + " --extra_llm_api_options <(printf '" + extra + "')";
 }
 
-std::string launch_line(const WorkerPlan& of, const std::string& model, double context,
+std::string launch_line(const WorkerPlan& of, const LaunchNames& names, double context,
                         WorkerRole role) {
-  if (of.engine->name == "sglang") return sglang_line(of, model, context, role);
-  if (of.engine->name == "trtllm") return trtllm_line(of, model, context, role);
-  return vllm_line(of, model, context, role);
+  if (of.engine->name == "sglang") return sglang_line(of, names, context, role);
+  if (of.engine->name == "trtllm") return trtllm_line(of, names, context, role);
+  return vllm_line(of, names, context, role);
 }
 
 }  // namespace
 
-std::string launch_lines(const ServingPlan& plan, const std::string& model, double input_tokens,
-                         double output_tokens) {
-  const double context = input_tokens + output_tokens;
+std::string launch_lines(const ServingPlan& plan, const std::string& model,
+                         const std::string& draft, double context) {
+  const LaunchNames names{model, draft};
   std::string text;
   if (plan.disaggregated) {
     text += fmt::format("# {} workers of prompts, {} GPUs each\n{}\n", plan.prefill.workers,
                         plan.prefill.layout.devices(),
-                        launch_line(plan.prefill, model, context, WorkerRole::prompts));
+                        launch_line(plan.prefill, names, context, WorkerRole::prompts));
   }
   text += fmt::format("# {} {}, {} GPUs each\n{}\n", plan.decode.workers,
                       plan.disaggregated ? "workers of decoding" : "workers",
                       plan.decode.layout.devices(),
-                      launch_line(plan.decode, model, context,
+                      launch_line(plan.decode, names, context,
                                   plan.disaggregated ? WorkerRole::decoding : WorkerRole::all));
   return text;
 }

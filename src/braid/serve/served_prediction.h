@@ -2,7 +2,6 @@
 
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,21 +28,21 @@ class ServedRuns {
   const std::vector<ServedRow>& rows() const { return rows_; }
   /// Index of the row's engine in engine_catalogue(); negative: unknown.
   int engine_of(std::size_t row) const;
-  /// With figures other than the engine's own where they are given.
-  ServedPrediction predict(std::size_t row, const EngineFigures* figures = nullptr) const;
+  /// What corrections of the row go by; empty for rows without a prediction.
+  const CorrectedRuns& kind_of(std::size_t row) const;
+  /// With the figures and corrections of the row's engine.
+  ServedPrediction predict(std::size_t row) const;
+  ServedPrediction predict(std::size_t row, const EngineFigures& figures,
+                           const std::vector<EngineCorrection>& corrections) const;
 
  private:
   struct Run;
   struct Shared;
+  Run run_of(const ServedRow& row) const;
+  DisaggregatedService service_of(const ServedRow& row, const Engine& engine) const;
   std::vector<ServedRow> rows_;
   std::unique_ptr<Shared> shared_;
   std::vector<Run> runs_;
 };
-
-/// The model that a path as "deepseek-ai/DeepSeek-R1" speaks of, as load_served_model() takes it;
-/// nullopt: unknown.
-std::optional<std::string> served_name_of(std::string_view model_path);
-/// The cluster that "h100_sxm" speaks of, as load_system() takes it; nullopt: unknown.
-std::optional<std::string> served_cluster_of(std::string_view system);
 
 }  // namespace braid

@@ -1,33 +1,61 @@
 #include "braid/serve/serving_plan.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <map>
 #include <memory>
 
 #include "braid/base/error.h"
 #include "braid/base/pareto_front.h"
+#include "braid/serve/cache_split.h"
 #include "braid/serve/disaggregated.h"
 #include "braid/serve/worker_memory.h"
 
 namespace braid {
 namespace {
 
-/// One engine, format and layout, with what one step of each batch takes.
+/// Whether `ranks` have whole heads of a layer each.
+bool divides_heads(const ServedLayer& layer, std::int64_t ranks) {
+  const auto whole = [&](double size) {
+    return size == 0 || std::fmod(size, static_cast<double>(ranks)) == 0;
+  };
+  return whole(layer.heads) && whole(layer.state_heads);
+}
+
+/// The draft model's format: the target's precision if it is published in that, else bf16.
+ServingFormat draft_format(const ServedModel& draft, const std::string& precision) {
+  for (const ServingFormat& format : serving_formats(draft)) {
+    if (format.name == precision) return format;
+  }
+  return serving_format(draft, "bf16");
+}
+
+/// One engine, format and layout, with what its steps take by chunk.
 struct ServingOption {
   const Engine* engine = nullptr;
   ServingFormat format;
   ServingLayout layout;
+  std::unique_ptr<DraftModel> draft;  ///< nullptr: none.
   std::unique_ptr<StepModel> step;
+  std::vector<WorkerSteps> by_default;  ///< One: of the engine's own chunk.
+  std::array<std::vector<WorkerSteps>, kChunkSizes.size()>
+      chunks;                             ///< One or, not yet asked, none.
+  TimeFactors aggregated, disaggregated;  ///< Corrections of its times.
   std::vector<double> batches;
-  std::vector<double> decode_s;
+  std::vector<double> decode_s;  ///< Not corrected.
   double devices() const { return static_cast<double>(layout.devices()); }
+  std::int64_t draft_tokens() const { return draft ? draft->speculation.draft_tokens : 0; }
+  WorkerPlan plan(std::int64_t workers, const BatchLimits& limits) const {
+    return {engine, format, layout, workers, limits, draft_tokens()};
+  }
 };
 
 /// One batch of one option.
 struct BatchChoice {
-  const ServingOption* option = nullptr;
+  ServingOption* option = nullptr;
   std::size_t batch = 0;
   double bound = 0;  ///< Requests a second and device at most.
 };
@@ -47,16 +75,20 @@ class ServingSearch {
 
  private:
   void add_options();
-  void add_option(const Engine* engine, const ServingFormat& format, const ServingLayout& layout);
+  void add_layouts(const Engine* engine, const ServingFormat& format, ServingLayout layout);
+  void add_option(const Engine* engine, const ServingFormat& format, const ServingLayout& layout,
+                  std::int64_t draft_tokens);
+  std::vector<std::int64_t> draft_choices(const ServingLayout& layout) const;
   void search_aggregated();
   void try_aggregated(const BatchChoice& choice);
   void search_disaggregated();
-  HalfChoice prompts_of(const ServingOption& option);
+  HalfChoice prompts_of(ServingOption& option);
   HalfChoice decoding_of(const ServingOption& option) const;
   void join(const HalfChoice& prefill, const HalfChoice& decode);
   void consider(ServingPlan plan);
   void add_front();
-  ServingTimes times(const ServingOption& option, double batch, double chunk);
+  static const WorkerSteps& steps_of(ServingOption& option, std::size_t chunk);
+  ServingTimes times(const ServingOption& option, const WorkerSteps& steps, double batch);
 
   const ServingJob& job_;
   bool exhaustive_;
@@ -65,21 +97,62 @@ class ServingSearch {
   std::string why_none_;
 };
 
-ServingTimes ServingSearch::times(const ServingOption& option, double batch, double chunk) {
+const WorkerSteps& ServingSearch::steps_of(ServingOption& option, std::size_t chunk) {
+  std::vector<WorkerSteps>& steps = option.chunks[chunk];
+  if (steps.empty()) {
+    const WorkerSteps& own = option.by_default.front();
+    steps.push_back(
+        own.limits().chunk_tokens == kChunkSizes[chunk] ? own : own.with_chunk(kChunkSizes[chunk]));
+  }
+  return steps.front();
+}
+
+ServingTimes ServingSearch::times(const ServingOption& option, const WorkerSteps& steps,
+                                  double batch) {
   outcome_.evaluated += kMostSteadySteps;
   // Just as many requests under way as keep `batch` sequences decoding.
-  ServingLoad load{job_.input_tokens, job_.output_tokens, batch, 0, job_.cached_share};
-  return steady_state(*option.step, option.engine->figures, load, {chunk, batch});
+  return corrected(steady_state(steps, steps.step().figures(), {batch}), option.aggregated);
+}
+
+/// How many tokens workers of a layout may draft.
+std::vector<std::int64_t> ServingSearch::draft_choices(const ServingLayout& layout) const {
+  if (job_.draft.model == nullptr) return {0};
+  const std::vector<ServedLayer>& layers = job_.draft.model->layers;
+  const bool may = layout.pp == 1 && layout.dp == 1 && layout.cp == 1 &&
+                   std::all_of(layers.begin(), layers.end(), [&](const ServedLayer& layer) {
+                     return divides_heads(layer, layout.tp);
+                   });
+  if (job_.draft.draft_tokens > 0) {
+    return may ? std::vector<std::int64_t>{job_.draft.draft_tokens} : std::vector<std::int64_t>();
+  }
+  std::vector<std::int64_t> choices = {0};
+  for (std::int64_t k = 1; may && k <= kMostDraftTokens; ++k) choices.push_back(k);
+  return choices;
+}
+
+void ServingSearch::add_layouts(const Engine* engine, const ServingFormat& format,
+                                ServingLayout layout) {
+  for (const std::int64_t cp : cache_splits(*job_.model, *engine, layout.tp)) {
+    layout.cp = cp;
+    for (const std::int64_t k : draft_choices(layout)) add_option(engine, format, layout, k);
+  }
 }
 
 void ServingSearch::add_option(const Engine* engine, const ServingFormat& format,
-                               const ServingLayout& layout) {
-  Worker worker{job_.model, engine, job_.system, job_.kernels, format, layout};
+                               const ServingLayout& layout, std::int64_t draft_tokens) {
+  auto option = std::make_unique<ServingOption>();
+  if (draft_tokens > 0) {
+    option->draft =
+        std::make_unique<DraftModel>(DraftModel{job_.draft.model,
+                                                draft_format(*job_.draft.model, format.name),
+                                                {job_.draft.acceptance, draft_tokens, 1}});
+  }
+  const Worker worker{job_.model, engine, job_.system,        job_.kernels,
+                      format,     layout, option->draft.get()};
   const WorkerMemory memory = worker_memory(worker, engine->chunk_tokens);
   const double held =
       held_sequences(worker, memory, kept_tokens(*engine, job_.input_tokens, job_.output_tokens));
   if (held < 1) return;
-  auto option = std::make_unique<ServingOption>();
   option->engine = engine;
   option->format = format;
   option->layout = layout;
@@ -89,19 +162,25 @@ void ServingSearch::add_option(const Engine* engine, const ServingFormat& format
     why_none_ = error.what();
     return;
   }
+  option->by_default.emplace_back(
+      option->step.get(), RequestShape{job_.input_tokens, job_.output_tokens, job_.cached_share},
+      BatchLimits{engine->chunk_tokens, held});
+  const WorkerSteps& steps = option->by_default.front();
   option->batches = batch_sizes(held);
-  const auto ranks = static_cast<double>(layout.dp * layout.pp);
   for (const double batch : option->batches) {
-    const StepShape shape{std::max(batch / ranks, 1.0), job_.input_tokens + job_.output_tokens / 2,
-                          0, 0, 0};
-    option->decode_s.push_back(option->step->time(shape));
+    option->decode_s.push_back(steps.decode_s(batch, engine->figures));
     ++outcome_.evaluated;
   }
-  outcome_.least_tpot_s = std::min(outcome_.least_tpot_s, option->decode_s.front());
-  const double alone_s = prompt_time(*option->step, engine->figures,
-                                     std::max(1.0, job_.input_tokens * (1 - job_.cached_share)), 1,
-                                     {engine->chunk_tokens, held});
-  outcome_.least_ttft_s = std::min(outcome_.least_ttft_s, engine->figures.request_s + alone_s);
+  option->aggregated = factors_of(engine->corrections, corrected_runs_of(worker, false));
+  option->disaggregated = factors_of(engine->corrections, corrected_runs_of(worker, true));
+  const double prompt_s = engine->figures.request_s + steps.prompts_s(1, engine->figures);
+  for (const bool apart : {false, true}) {
+    if (apart ? !job_.disaggregated : !job_.aggregated) continue;
+    const TimeFactors& factors = apart ? option->disaggregated : option->aggregated;
+    outcome_.least_tpot_s =
+        std::min(outcome_.least_tpot_s, factors.tpot * option->decode_s.front());
+    outcome_.least_ttft_s = std::min(outcome_.least_ttft_s, factors.ttft * prompt_s);
+  }
   options_.push_back(std::move(option));
 }
 
@@ -111,7 +190,7 @@ void ServingSearch::add_options() {
   const std::vector<ServingLayout> layouts = serving_layouts(*job_.model, *job_.system);
   for (const Engine* engine : job_.engines) {
     for (const ServingFormat& format : job_.formats) {
-      for (const ServingLayout& layout : layouts) add_option(engine, format, layout);
+      for (const ServingLayout& layout : layouts) add_layouts(engine, format, layout);
     }
   }
   outcome_.options = static_cast<std::int64_t>(options_.size());
@@ -133,16 +212,13 @@ void ServingSearch::consider(ServingPlan plan) {
 }
 
 void ServingSearch::try_aggregated(const BatchChoice& choice) {
-  const ServingOption& option = *choice.option;
+  ServingOption& option = *choice.option;
   const double batch = option.batches[choice.batch];
-  for (const double chunk : kChunkSizes) {
-    const ServingTimes found = times(option, batch, chunk);
+  for (std::size_t chunk = 0; chunk < kChunkSizes.size(); ++chunk) {
+    const ServingTimes found = times(option, steps_of(option, chunk), batch);
     ServingPlan plan;
-    plan.decode = {option.engine,
-                   option.format,
-                   option.layout,
-                   job_.system->device_count / option.layout.devices(),
-                   {chunk, batch}};
+    plan.decode = option.plan(job_.system->device_count / option.layout.devices(),
+                              {kChunkSizes[chunk], batch});
     plan.ttft_s = found.ttft_s;
     plan.tpot_s = found.tpot_s;
     plan.devices = plan.decode.workers * option.layout.devices();
@@ -155,10 +231,10 @@ void ServingSearch::search_aggregated() {
   std::vector<BatchChoice> choices;
   for (const auto& option : options_) {
     for (std::size_t i = 0; i < option->batches.size(); ++i) {
-      if (option->decode_s[i] > job_.tpot_s && !exhaustive_) continue;
-      choices.push_back(
-          {option.get(), i,
-           option->batches[i] / (job_.output_tokens * option->decode_s[i] * option->devices())});
+      const double decode_s = option->aggregated.tpot * option->decode_s[i];
+      if (decode_s > job_.tpot_s && !exhaustive_) continue;
+      choices.push_back({option.get(), i,
+                         option->batches[i] / (job_.output_tokens * decode_s * option->devices())});
     }
   }
   std::stable_sort(choices.begin(), choices.end(),
@@ -177,20 +253,19 @@ void ServingSearch::search_aggregated() {
 
 /// The most requests a second that prompts' workers of this kind take within the TTFT: their queue,
 /// M/D/1, may wait for what the target leaves.
-HalfChoice ServingSearch::prompts_of(const ServingOption& option) {
+HalfChoice ServingSearch::prompts_of(ServingOption& option) {
   HalfChoice best;
-  const double input = std::max(1.0, job_.input_tokens * (1 - job_.cached_share));
   const Worker& worker = option.step->worker();
   const double fixed_s = option.engine->figures.request_s + option.engine->figures.handover_s +
                          cache_transfer_s(worker, job_.input_tokens);
-  for (const double chunk : kChunkSizes) {
-    const BatchLimits limits{chunk, option.batches.back()};
-    const double together = std::max(1.0, std::floor(chunk / input));
+  for (std::size_t chunk = 0; chunk < kChunkSizes.size(); ++chunk) {
+    const BatchLimits limits{kChunkSizes[chunk], option.batches.back()};
+    const WorkerSteps& steps = steps_of(option, chunk);
+    const double together = steps.most_side();
     outcome_.evaluated += 3;
-    const double step_s =
-        prompt_time(*option.step, option.engine->figures, input, together, limits);
+    const double step_s = steps.prompts_s(together, option.engine->figures);
     const double all = together * static_cast<double>(option.layout.dp * option.layout.pp);
-    const double slack_s = job_.ttft_s - fixed_s - step_s;
+    const double slack_s = job_.ttft_s / option.disaggregated.ttft - fixed_s - step_s;
     if (slack_s < 0) continue;
     // busy / (2 (1 - busy)) step = slack
     const double busy = 2 * slack_s / (2 * slack_s + step_s);
@@ -203,10 +278,11 @@ HalfChoice ServingSearch::prompts_of(const ServingOption& option) {
 HalfChoice ServingSearch::decoding_of(const ServingOption& option) const {
   HalfChoice best;
   for (std::size_t i = 0; i < option.batches.size(); ++i) {
-    if (option.decode_s[i] > job_.tpot_s) continue;
-    const double rate = option.batches[i] / (job_.output_tokens * option.decode_s[i]);
+    const double decode_s = option.disaggregated.tpot * option.decode_s[i];
+    if (decode_s > job_.tpot_s) continue;
+    const double rate = option.batches[i] / (job_.output_tokens * decode_s);
     if (rate > best.rate) {
-      best = {&option, rate, {option.engine->chunk_tokens, option.batches[i]}, option.decode_s[i]};
+      best = {&option, rate, {option.engine->chunk_tokens, option.batches[i]}, decode_s};
     }
   }
   return best;
@@ -224,10 +300,8 @@ void ServingSearch::join(const HalfChoice& prefill, const HalfChoice& decode) {
     for (std::int64_t d = low; d <= std::min(low + 1, most); ++d) {
       ServingPlan plan;
       plan.disaggregated = true;
-      plan.prefill = {prefill.option->engine, prefill.option->format, prefill.option->layout, p,
-                      prefill.limits};
-      plan.decode = {decode.option->engine, decode.option->format, decode.option->layout, d,
-                     decode.limits};
+      plan.prefill = prefill.option->plan(p, prefill.limits);
+      plan.decode = decode.option->plan(d, decode.limits);
       plan.ttft_s = prefill.time_s;
       plan.tpot_s = decode.time_s;
       plan.devices = p * of_prefill + d * of_decode;
@@ -247,6 +321,7 @@ void ServingSearch::search_disaggregated() {
     if (choice.rate > kept.rate) kept = choice;
   };
   for (const auto& option : options_) {
+    if (option->layout.cp > 1 || option->draft) continue;
     const std::string key = option->engine->name + ' ' + option->format.name;
     keep(prefills[key], prompts_of(*option));
     keep(decodes[key], decoding_of(*option));
@@ -267,11 +342,14 @@ void ServingSearch::add_front() {
   for (const auto& option : options_) {
     if (option->engine != of.engine || option->format.name != of.format.name) continue;
     for (const double batch : option->batches) {
-      const ServingTimes found = times(*option, batch, option->engine->chunk_tokens);
+      const ServingTimes found = times(*option, option->by_default.front(), batch);
       if (found.ttft_s > job_.ttft_s) continue;
-      const ServingPoint point{found.tpot_s, found.ttft_s,
+      const ServingPoint point{found.tpot_s,
+                               found.ttft_s,
                                found.requests_per_s * job_.output_tokens / option->devices(),
-                               option->layout, batch};
+                               option->layout,
+                               batch,
+                               option->draft_tokens()};
       if (!is_dominated(outcome_.front, point, no_worse)) {
         put_in_front(outcome_.front, point, no_worse);
       }
@@ -288,6 +366,7 @@ ServingOutcome ServingSearch::run() {
                                                  std::to_string(job_.model->positions) +
                                                  " tokens that " + job_.model->name + " takes");
   }
+  if (job_.draft.model != nullptr) check_draft(*job_.draft.model, *job_.model, context);
   add_options();
   if (job_.disaggregated) search_disaggregated();
   if (job_.aggregated) search_aggregated();
@@ -297,25 +376,12 @@ ServingOutcome ServingSearch::run() {
 
 }  // namespace
 
-std::vector<double> batch_sizes(double most) {
-  std::vector<double> sizes;
-  for (int power = 0; std::ldexp(1.0, power) <= most; ++power) {
-    const double size = std::ldexp(1.0, power);
-    sizes.push_back(size);
-    if (power > 0 && size * 1.5 <= most) sizes.push_back(size * 1.5);
-  }
-  return sizes;
-}
-
 std::vector<ServingLayout> serving_layouts(const ServedModel& model, const System& system) {
   const bool experts = std::any_of(model.layers.begin(), model.layers.end(),
                                    [](const ServedLayer& layer) { return layer.experts > 0; });
   const auto divides = [&](std::int64_t tp, std::int64_t ep) {
     return std::all_of(model.layers.begin(), model.layers.end(), [&](const ServedLayer& layer) {
-      const auto whole = [](double size, std::int64_t by) {
-        return size == 0 || std::fmod(size, static_cast<double>(by)) == 0;
-      };
-      return whole(layer.heads, tp) && whole(layer.state_heads, tp) && whole(layer.experts, ep);
+      return divides_heads(layer, tp) && std::fmod(layer.experts, static_cast<double>(ep)) == 0;
     });
   };
   const std::int64_t node = std::min(system.groups.front().devices_per_node, system.device_count);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -8,6 +9,13 @@
 #include "braid/serve/steady_state.h"
 
 namespace braid {
+
+/// A draft model that workers may have beside the model.
+struct DraftOffer {
+  const ServedModel* model = nullptr;  ///< nullptr: none.
+  double acceptance = 0;               ///< As in Speculation.
+  std::int64_t draft_tokens = 0;       ///< That all workers draft; 0: as many as are best, or none.
+};
 
 /// What a service must do, and what it may be made of.
 struct ServingJob {
@@ -20,6 +28,7 @@ struct ServingJob {
   double ttft_s = 0, tpot_s = 0;  ///< Targets: means that must not be exceeded.
   double cached_share = 0;        ///< Of inputs, what prefix caches have.
   bool aggregated = true, disaggregated = true;
+  DraftOffer draft;
   std::int64_t budget = 1'000'000;  ///< Steps that may be evaluated.
 };
 
@@ -30,6 +39,7 @@ struct WorkerPlan {
   ServingLayout layout;
   std::int64_t workers = 1;
   BatchLimits limits;  ///< Sequences: of one worker.
+  std::int64_t draft_tokens = 0;
 };
 
 /// A service within its targets.
@@ -49,6 +59,7 @@ struct ServingPoint {
   double tokens_per_s_per_device = 0;
   ServingLayout layout;
   double sequences = 0;
+  std::int64_t draft_tokens = 0;
 };
 
 /// What a search found.
@@ -65,15 +76,18 @@ struct ServingOutcome {
 /// in powers of two, tensor parallelism within a node and dividing all heads, experts split by
 /// tensor or by expert parallelism; batch limits of 1, 2, 3, 4, 6, 8, 12 … sequences that fit
 /// memory; chunks of 2,048, 4,096, 8,192 and 16,384 tokens; workers that do all, as many as there
-/// is room for, or workers of prompts and of decoding, any numbers of either.
+/// is room for, or workers of prompts and of decoding, any numbers of either. Workers that do all
+/// may also divide caches by tokens (cache_splits()) or, with one stage and one attention group,
+/// draft 1 to kMostDraftTokens tokens with a draft model whose heads their tensor parallelism
+/// divides.
 std::vector<ServingLayout> serving_layouts(const ServedModel& model, const System& system);
-std::vector<double> batch_sizes(double most);
-inline constexpr double kChunkSizes[] = {2048, 4096, 8192, 16384};
+inline constexpr std::array kChunkSizes = {2048.0, 4096.0, 8192.0, 16384.0};
 
 /// The plan of that space with most requests a second and device within both targets; of those the
 /// one with fewest devices to a worker. Exact: options are looked at in the order of a bound,
 /// `B / (output · decode(B))` per device, until it is below the best. Throws Error where nothing of
-/// the model's weights fits, and for a context beyond the model's.
+/// the model's weights fits, for a context beyond the model's, and for a draft model that cannot
+/// draft for it (check_draft()).
 ServingOutcome plan_serving(const ServingJob& job);
 
 /// The same by looking at all of the space, for tests.
@@ -83,8 +97,9 @@ ServingOutcome plan_serving_exhaustively(const ServingJob& job);
 /// two kinds.
 std::int64_t devices_for_rate(const ServingPlan& plan, double rate);
 
-/// The plan as command lines of its engine, one a line.
-std::string launch_lines(const ServingPlan& plan, const std::string& model, double input_tokens,
-                         double output_tokens);
+/// The plan as command lines of its engine, one a line, for sequences of `context` tokens. `draft`
+/// names the draft model, if there is one.
+std::string launch_lines(const ServingPlan& plan, const std::string& model,
+                         const std::string& draft, double context);
 
 }  // namespace braid

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "braid/base/error.h"
+#include "braid/serve/cache_split.h"
 
 namespace braid {
 namespace {
@@ -65,6 +66,11 @@ void StepKernels::check_layout() const {
   if (l.moe_tp * l.moe_ep != l.stage_devices()) {
     throw Error("experts on " + std::to_string(l.moe_tp * l.moe_ep) + " devices, attention on " +
                 std::to_string(l.stage_devices()));
+  }
+  const std::vector<std::int64_t> splits = cache_splits(*worker.model, *worker.engine, l.tp);
+  if (std::find(splits.begin(), splits.end(), l.cp) == splits.end()) {
+    throw Error(worker.engine->name + " does not divide caches of " + worker.model->name +
+                " among " + std::to_string(l.cp) + " of " + std::to_string(l.tp) + " ranks");
   }
   for (const ServedLayer& layer : worker.model->layers) {
     if (layer.heads > 0 && layer.heads < static_cast<double>(l.tp)) {

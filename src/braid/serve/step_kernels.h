@@ -34,6 +34,9 @@ class StepKernels {
   /// Of the output projection, sampling, and sends between stages.
   void add_ends(const StepShape& shape, double tokens, StepParts& of) const;
 
+  /// Among `devices` side by side; 0 for one.
+  double group_time(Collective collective, double devices, double bytes) const;
+
   const Worker worker;
 
  private:
@@ -43,13 +46,13 @@ class StepKernels {
   void resolve_collectives();
   void check_layout() const;
 
-  double group_time(Collective collective, double devices, double bytes) const;
   double exchange_time(double tokens, const ServedLayer& layer) const;
   void mix(const ServedLayer& layer, const StepShape& shape, double tokens, StepParts& of) const;
   void project(const ServedLayer& layer, const StepShape& shape, double tokens,
                StepParts& of) const;
   double attend(const ServedLayer& layer, const StepShape& shape) const;
   double attend_latent(const ServedLayer& layer, const StepShape& shape) const;
+  double join_caches(const ServedLayer& layer, const StepShape& shape) const;
   double keep_state(const ServedLayer& layer, const StepShape& shape) const;
   void feed(const ServedLayer& layer, double tokens, StepParts& of) const;
 

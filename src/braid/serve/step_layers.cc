@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 
 #include "braid/serve/step_kernels.h"
@@ -13,6 +14,20 @@ constexpr double kPointwiseShare = 0.8;
 constexpr double kMeasuredDevices = 8;
 /// Of the dense peak in bf16, what kernels of states and of chosen tokens reach.
 constexpr double kStatePeakShare = 0.3;
+
+/// Tokens choose their experts by themselves, not in turn: of experts with `own` tokens each in the
+/// mean, 1 - exp(-own) have any.
+ExpertForm::Shape with_random_choice(ExpertForm::Shape shape) {
+  const double here = shape.of.experts / shape.of.ep;
+  const double own = shape.load.rows / here;
+  ExpertLoad& load = shape.load;
+  load.active = std::min(load.active, here * -std::expm1(-own));
+  for (std::size_t tile = 0; tile < kExpertTileRows.size(); ++tile) {
+    load.tiles[tile] =
+        load.active * std::ceil(load.rows / load.active / kExpertTileRows[tile] - 1e-9);
+  }
+  return shape;
+}
 
 }  // namespace
 
@@ -59,9 +74,13 @@ double StepKernels::attend(const ServedLayer& layer, const StepShape& shape) con
   core.window = layer.window;
   double time_s = 0;
   if (shape.sequences > 0) {
-    core.batch = shape.sequences;
-    core.tokens = std::max(1.0, shape.context);
-    time_s += decode.time(core);
+    const auto split = static_cast<double>(worker.layout.cp);
+    AttentionShape own = core;
+    // Drafted tokens share the cache as heads do; ranks that divide it have each other's heads.
+    own.heads *= split * (1 + shape.drafted);
+    own.batch = shape.sequences;
+    own.tokens = std::max(1.0, std::ceil(shape.context / split));
+    time_s += decode.time(own);
   }
   if (shape.prompts > 0) {
     core.batch = shape.prompts;
@@ -84,7 +103,9 @@ double StepKernels::attend_latent(const ServedLayer& layer, const StepShape& sha
   if (shape.sequences > 0) {
     const double read =
         std::max(1.0, chosen ? std::min(shape.context, layer.indexed_tokens) : shape.context);
-    time_s += latent_decode.time(mla_decode_shape(heads, shape.sequences, read));
+    const auto split = static_cast<double>(worker.layout.cp);
+    time_s += latent_decode.time(mla_decode_shape(heads * split * (1 + shape.drafted),
+                                                  shape.sequences, std::ceil(read / split)));
     if (chosen) {
       time_s += shape.sequences * shape.context * layer.index_dim /
                 (kPointwiseShare * memory_bytes_per_s);
@@ -116,7 +137,7 @@ double StepKernels::keep_state(const ServedLayer& layer, const StepShape& shape)
   const double heads = layer.state_heads / static_cast<double>(worker.layout.tp);
   const double state = heads * layer.key_dim * layer.value_dim;
   double time_s =
-      2 * kStateBytes * shape.sequences * state / (kPointwiseShare * memory_bytes_per_s);
+      2 * kStateBytes * shape.decoded_tokens() * state / (kPointwiseShare * memory_bytes_per_s);
   const double rows = shape.prompts * shape.prompt_tokens;
   if (rows > 0) {
     const double flops =
@@ -124,6 +145,30 @@ double StepKernels::keep_state(const ServedLayer& layer, const StepShape& shape)
         (6 * layer.key_dim * layer.value_dim + 4 * kChunk * (layer.key_dim + layer.value_dim));
     time_s += flops / (kStatePeakShare * peak) + rows * heads * (layer.key_dim + layer.value_dim) *
                                                      12 / (kPointwiseShare * memory_bytes_per_s);
+  }
+  return time_s;
+}
+
+/// What ranks that divide caches by tokens exchange: queries of all of their heads, and partial
+/// results with the logarithms of their sums, as vLLM does; of prompts, the cached tokens before.
+double StepKernels::join_caches(const ServedLayer& layer, const StepShape& shape) const {
+  constexpr double kBytes = 2, kSumBytes = 4;
+  const auto split = static_cast<double>(worker.layout.cp);
+  if (split <= 1 || layer.heads == 0) return 0;
+  const bool latent = layer.mixing == TokenMixing::latent;
+  const double heads = layer.heads / static_cast<double>(worker.layout.tp) * split;
+  const double query = latent ? layer.kv_rank + layer.rotary_dim : layer.head_dim;
+  const double value = latent ? layer.kv_rank : layer.head_dim;
+  double time_s = 0;
+  if (const double rows = shape.decoded_tokens() * heads; rows > 0) {
+    time_s += group_time(Collective::all_gather, split, kBytes * rows * query) +
+              group_time(Collective::all_gather, split, kSumBytes * rows * split) +
+              group_time(Collective::reduce_scatter, split, kBytes * rows * value);
+  }
+  if (shape.prompts > 0 && shape.past > 0) {
+    const double cached = latent ? query : 2 * layer.head_dim;
+    time_s += group_time(Collective::all_gather, split,
+                         cache_bytes * shape.prompts * shape.past * cached);
   }
   return time_s;
 }
@@ -158,7 +203,7 @@ void StepKernels::project(const ServedLayer& layer, const StepShape& shape, doub
   if (shape.sequences > 0) {
     // Of every head: queries into the latent's space, and what was read out of it.
     const double bytes = heads * layer.kv_rank * (own + layer.v_dim) * 2;
-    const double flops = shape.sequences * bytes;
+    const double flops = shape.decoded_tokens() * bytes;
     of.projections +=
         2 * plain_gemm.figures->floor +
         std::max(bytes / (kPointwiseShare * memory_bytes_per_s), flops / (kStatePeakShare * peak));
@@ -175,7 +220,8 @@ void StepKernels::mix(const ServedLayer& layer, const StepShape& shape, double t
                   : state                             ? keep_state(layer, shape)
                                                       : attend(layer, shape);
   of.collectives += group_time(Collective::all_reduce, static_cast<double>(worker.layout.tp),
-                               2 * tokens * worker.model->hidden);
+                               2 * tokens * worker.model->hidden) +
+                    join_caches(layer, shape);
   const double width =
       (layer.heads * std::max(layer.head_dim, layer.qk_dim) + layer.state_heads * layer.value_dim) /
       static_cast<double>(worker.layout.tp);
@@ -208,7 +254,7 @@ void StepKernels::feed(const ServedLayer& layer, double tokens, StepParts& of) c
                           layer.experts,
                           static_cast<double>(worker.layout.moe_tp),
                           static_cast<double>(worker.layout.moe_ep)};
-  const ExpertForm::Shape loaded = ExpertForm::shape(shape);
+  const ExpertForm::Shape loaded = with_random_choice(ExpertForm::shape(shape));
   double least = experts.front().time(loaded);
   for (const auto& one : experts) least = std::min(least, one.time(loaded));
   of.experts += least;
@@ -225,7 +271,7 @@ void StepKernels::add_layer(const ServedLayer& layer, const StepShape& shape, do
 
 void StepKernels::add_ends(const StepShape& shape, double tokens, StepParts& of) const {
   const auto tp = static_cast<double>(worker.layout.tp);
-  const double rows = std::max(1.0, shape.sequences + shape.prompts);
+  const double rows = std::max(1.0, shape.decoded_tokens() + shape.prompts);
   const double columns = std::ceil(worker.model->vocab / tp);
   of.projections += plain_gemm.time({rows, columns, worker.model->hidden});
   of.pointwise += 8 * rows * columns / (kPointwiseShare * memory_bytes_per_s);

@@ -11,10 +11,11 @@ constexpr double kActivationBytes = 2;
 void add_caches(const ServedLayer& layer, const Worker& worker, double count,
                 WorkerMemory& memory) {
   const auto tp = static_cast<double>(worker.layout.tp);
+  const auto cp = static_cast<double>(worker.layout.cp);
   const double element = worker.format.cache == "fp8" ? 1 : 2;
   if (layer.mixing == TokenMixing::attention) {
     const double bytes =
-        count * 2 * std::max(1.0, std::ceil(layer.kv_heads / tp)) * layer.head_dim * element;
+        count * 2 * std::max(1.0, std::ceil(layer.kv_heads / tp)) * layer.head_dim * element / cp;
     if (layer.window > 0) {
       memory.window_bytes += bytes;
       memory.window = std::max(memory.window, layer.window);
@@ -22,7 +23,9 @@ void add_caches(const ServedLayer& layer, const Worker& worker, double count,
       memory.token_bytes += bytes;
     }
   } else if (layer.mixing == TokenMixing::latent) {
-    memory.token_bytes += count * ((layer.kv_rank + layer.rotary_dim) * element + layer.index_dim);
+    // Every rank chooses tokens, from keys of its own.
+    memory.token_bytes +=
+        count * ((layer.kv_rank + layer.rotary_dim) * element / cp + layer.index_dim);
   } else {
     constexpr double kStateBytes = 4;
     memory.sequence_bytes +=
@@ -30,15 +33,8 @@ void add_caches(const ServedLayer& layer, const Worker& worker, double count,
   }
 }
 
-}  // namespace
-
-double WorkerMemory::of_sequence(double tokens, double block_tokens) const {
-  const double whole = std::ceil(tokens / block_tokens) * block_tokens;
-  return whole * token_bytes + std::min(whole, window + block_tokens) * window_bytes +
-         sequence_bytes;
-}
-
-WorkerMemory worker_memory(const Worker& worker, double chunk_tokens) {
+/// Weights, caches and activations of one model.
+WorkerMemory model_memory(const Worker& worker, double chunk_tokens) {
   WorkerMemory memory;
   const ServedModel& model = *worker.model;
   const ServingLayout& layout = worker.layout;
@@ -62,6 +58,32 @@ WorkerMemory worker_memory(const Worker& worker, double chunk_tokens) {
   const double tables = (model.tied_embeddings ? 1 : 2) * model.vocab * model.hidden / tp * 2;
   memory.weights_bytes += tables / std::min(pp, 2.0);
   memory.activation_bytes = kActivationBytes * chunk_tokens * (4 * model.hidden + widest);
+  return memory;
+}
+
+/// A draft model has weights and caches of its own; it computes before or after the target.
+void add_draft(const WorkerMemory& draft, WorkerMemory& memory) {
+  memory.weights_bytes += draft.weights_bytes;
+  memory.token_bytes += draft.token_bytes;
+  memory.window_bytes += draft.window_bytes;
+  memory.window = std::max(memory.window, draft.window);
+  memory.sequence_bytes += draft.sequence_bytes;
+  memory.activation_bytes = std::max(memory.activation_bytes, draft.activation_bytes);
+}
+
+}  // namespace
+
+double WorkerMemory::of_sequence(double tokens, double block_tokens) const {
+  const double whole = std::ceil(tokens / block_tokens) * block_tokens;
+  return whole * token_bytes + std::min(whole, window + block_tokens) * window_bytes +
+         sequence_bytes;
+}
+
+WorkerMemory worker_memory(const Worker& worker, double chunk_tokens) {
+  WorkerMemory memory = model_memory(worker, chunk_tokens);
+  if (worker.draft != nullptr) {
+    add_draft(model_memory(draft_worker(worker), chunk_tokens), memory);
+  }
   const Engine& engine = *worker.engine;
   const Chip& chip = worker.system->groups.front().chip;
   memory.graph_bytes = engine.graph_bytes;

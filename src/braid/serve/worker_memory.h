@@ -20,7 +20,7 @@ struct WorkerMemory {
 };
 
 /// `chunk_tokens`: new tokens of a step at most. Weights are dealt to stages evenly, those of
-/// experts to moe_tp · moe_ep ranks.
+/// experts to moe_tp · moe_ep ranks. A draft model's are added.
 WorkerMemory worker_memory(const Worker& worker, double chunk_tokens);
 
 /// Tokens that a request keeps in the cache, in the mean over its life or, where the engine

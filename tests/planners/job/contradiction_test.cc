@@ -208,9 +208,9 @@ const std::vector<Combination> kCombinations = {
     {"what a trainer does not combine",
      [](SpaceLimits&, SpaceOptions& o) {
        o.can.never = {{bit_of(FormTrait::tensor_parallel), bit_of(FormTrait::whole_experts), ""}};
-       o.tp = 4;
+       o.tp = 4, o.ep = 1;
      },
-     {"--tp 4"},
+     {"--tp 4", "--ep 1"},
      {"the trainer has no tensor parallelism without whole experts"}},
 };
 
