@@ -64,7 +64,9 @@ TEST(ExpertParallel, InnerWidthsThatAreDividedTooAreRefused) {
     staged_model(graph, ordered_plan(divided_plan(graph, {.tp = 2, .ep = 2, .dp = 2})));
     FAIL() << "not refused";
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("stage 1 has expert parallelism 2"));
+    EXPECT_THAT(error.what(),
+                testing::HasSubstr("stage 1 has expert parallelism 2, which does not go with how "
+                                   "block0.moe.experts.weight is divided"));
   }
 }
 

@@ -84,7 +84,7 @@ RankProgram with_own_experts(const StageToDivide& stage, RankProgram of, int ran
           of.parts.contains(weight->value)) {
         throw Error(fmt::format("{} has expert parallelism {}, which does not go with how {} is "
                                 "divided",
-                                stage.name, stage.ep, node.name),
+                                stage.name, stage.ep, of.program.values[at(node.inputs[i])].name),
                     "plan with --ep 1, or with whole experts");
       }
       const std::int64_t experts = weight->shape.front() / stage.ep;
