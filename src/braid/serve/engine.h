@@ -1,8 +1,8 @@
 #pragma once
 
-#include <compare>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "braid/base/document.h"
@@ -43,7 +43,11 @@ struct EngineEntry {
 struct CorrectedRuns {
   bool disaggregated = false;
   std::string chip, model, format;  ///< Of the catalogue; as ServingFormat has it.
-  friend auto operator<=>(const CorrectedRuns&, const CorrectedRuns&) = default;
+  friend bool operator==(const CorrectedRuns&, const CorrectedRuns&) = default;
+  friend bool operator<(const CorrectedRuns& a, const CorrectedRuns& b) {
+    return std::tie(a.disaggregated, a.chip, a.model, a.format) <
+           std::tie(b.disaggregated, b.chip, b.model, b.format);
+  }
 };
 
 /// Factors of predicted times.
