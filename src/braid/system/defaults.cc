@@ -19,7 +19,7 @@ Efficiency default_efficiency(ChipExecution execution) {
   efficiency.memory_half_bytes = 1e6;
   efficiency.kernel_launch_s = 4e-6;
   if (execution == ChipExecution::kernels) {
-    efficiency.host_operator_s = 70e-6;
+    efficiency.host_operator_s = 65e-6;
     efficiency.overlap_loss = 0.15;
   }
   return efficiency;
