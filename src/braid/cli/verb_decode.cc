@@ -193,7 +193,7 @@ Run add_decode(CLI::App& app) {
   Verb verb(app, "decode", "Compare how devices may divide decoding: data, tensor, cache");
   verb.footer(
       "Example:\n  braid decode llama-2-7b --cluster dgx-a100:4 --layers 1 --spread 50\n\nWhat is "
-      "compared: docs/serving.md, \"Cache parallelism\".");
+      "compared: docs/cache-parallelism.md.");
   verb.add_option("MODEL", options->model, "Served or zoo model, or config.json").required();
   verb.add_option("--cluster,-c", options->cluster, "Cluster and devices, such as dgx-a100:4")
       .required();
