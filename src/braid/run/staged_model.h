@@ -71,8 +71,9 @@ struct StagedModel {
   const RankProgram& program_of(std::int32_t rank) const {
     const RankPlace& place = places[static_cast<std::size_t>(rank)];
     const auto stage = static_cast<std::size_t>(place.stage);
-    return divisions[stage].ranks[static_cast<std::size_t>(
-        place.of_experts * divisions[stage].sharers + place.of_replica)];
+    const StageDivision& division = divisions[stage];
+    const std::int64_t group = std::int64_t{place.of_experts} * division.sharers;
+    return division.ranks[static_cast<std::size_t>(group + place.of_replica)];
   }
   /// Rows of a handed over value that rank `of_replica` of a part has.
   Interval rows_of(std::int32_t part, ValueId value, int of_replica) const {

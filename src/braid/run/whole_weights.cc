@@ -32,6 +32,7 @@ std::vector<NamedTensor> whole_weights(const LayeredProgram& model,
     }
   }
   std::vector<NamedTensor> result;
+  result.reserve(whole.size());
   for (auto& [value, tensor] : whole) {
     result.push_back({model.program.values[at(value)].name, std::move(tensor)});
   }
