@@ -5,13 +5,10 @@
 
 #include "braid/frontend/config_fields.h"
 #include "braid/frontend/decoder_configs.h"
+#include "braid/frontend/hybrid_layers.h"
 
 namespace braid {
 namespace {
-
-/// Of a state, a convolution's taps and a chunk: products of three of them and a width stay within
-/// 64 bits.
-constexpr std::int64_t kMostState = 1 << 13;
 
 StateSpaceSpec read_state_space(const Value& config) {
   StateSpaceSpec spec;
@@ -48,15 +45,13 @@ std::vector<BlockSpec> read_pattern(const Value& config, std::string_view key,
   layers.reserve(pattern.size());
   for (const char kind : pattern) {
     BlockSpec& layer = layers.emplace_back(block);
-    layer.halves = kind == 'M' || kind == '*' ? Halves::mixing : Halves::feeding;
+    layer.halves = halves_of(kind);
     if (kind == 'M') {
       layer.state_space = read_state_space(config);
     } else if (kind == 'E') {
       layer.experts = read_hybrid_experts(config);
     } else if (kind != '*' && kind != '-') {
-      config[key].fail(std::string("'") + kind + "' is no kind of layer",
-                       "M is a state-space layer, * attention, - a feed-forward network, E "
-                       "experts");
+      config[key].fail(std::string("'") + kind + "' is no kind of layer", kHybridLayersRemedy);
     }
   }
   return layers;

@@ -9,6 +9,7 @@
 #include "braid/base/text.h"
 #include "braid/frontend/config_fields.h"
 #include "braid/frontend/decoder.h"
+#include "braid/frontend/hybrid_layers.h"
 
 namespace braid {
 namespace {
@@ -23,10 +24,8 @@ void check_size(const ShapeSource& source, const char* what, std::int64_t size, 
   }
 }
 
-/// Sizes of state-space layers: products of three of state, taps and chunk, and a width, stay
-/// within 64 bits.
+/// Sizes of state-space layers.
 void check_state_space(const ModelShape& shape, const ShapeSource& source) {
-  constexpr std::int64_t kMostState = 1 << 13;
   check_size(source, "number of state-space heads", shape.state_heads, kMostWidth);
   check_size(source, "width of state-space heads", shape.state_head_dim,
              kMostWidth / shape.state_heads);
@@ -43,12 +42,12 @@ void check_state_space(const ModelShape& shape, const ShapeSource& source) {
 /// A hybrid's layers are of kinds that are known, and the sizes of state-space ones are there.
 void check_hybrid(const ModelShape& shape, const ShapeSource& source) {
   const std::string all = shape.layer_pattern + shape.mtp_pattern;
-  const std::size_t other = all.find_first_not_of("M*-E");
+  const std::size_t other = all.find_first_not_of(kHybridLayers);
   if (other != std::string::npos) {
     throw Error(Where{source.file, 0, ""},
                 fmt::format("the model has layers of kind {}, which are not modelled",
                             in_quotes(all.substr(other, 1))),
-                "M is a state-space layer, * attention, - a feed-forward network, E experts");
+                kHybridLayersRemedy);
   }
   if (std::ssize(shape.layer_pattern) != shape.blocks) {
     throw Error(Where{source.file, 0, ""},
@@ -172,7 +171,7 @@ BlockSpec block_of(const ModelShape& shape, std::int64_t b) {
 /// A layer of a hybrid: a half of a block.
 BlockSpec half_of(const ModelShape& shape, char kind) {
   BlockSpec block = block_of(shape, 0);
-  block.halves = kind == 'M' || kind == '*' ? Halves::mixing : Halves::feeding;
+  block.halves = halves_of(kind);
   block.experts = kind == 'E' ? experts_of(shape) : ExpertsSpec();
   if (kind != 'M') return block;
   // Megatron-LM's and Nemotron's taps and chunk are those of the spec.

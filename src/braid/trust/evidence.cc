@@ -1,7 +1,6 @@
 #include "braid/trust/evidence.h"
 
 #include <array>
-#include <optional>
 #include <span>
 
 #include <fmt/format.h>
@@ -9,15 +8,13 @@
 #include "braid/base/csv.h"
 #include "braid/base/embedded_file.h"
 #include "braid/base/error.h"
-#include "braid/base/text.h"
+#include "braid/trust/evidence_row.h"
 
 namespace braid {
 
 std::span<const EmbeddedFile> embedded_evidence();
 
 namespace {
-
-constexpr const char* kRemedy = "write it again with braid calibrate RUNS --evidence FILE";
 
 struct Word {
   const char* column;
@@ -46,21 +43,6 @@ constexpr std::array kTraits = {Figure{"devices", &JobTraits::devices},
                                 Figure{"ep", &JobTraits::ep},
                                 Figure{"mfu", &JobTraits::mfu}};
 
-const std::string& field(const CsvTable& table, const CsvRow& row, const char* column) {
-  const std::optional<std::size_t> at = table.column(column);
-  if (!at) throw Error(Where{table.file, 1, column}, "no such column", kRemedy);
-  return row.fields[*at];
-}
-
-double number(const CsvTable& table, const CsvRow& row, const char* column) {
-  const std::string& text = field(table, row, column);
-  const std::optional<double> value = finite_double(text);
-  if (!value) {
-    throw Error(Where{table.file, row.line, column}, in_quotes(text) + " is no figure", kRemedy);
-  }
-  return *value;
-}
-
 }  // namespace
 
 Evidence parse_evidence(std::string_view text, const std::string& file) {
@@ -68,20 +50,22 @@ Evidence parse_evidence(std::string_view text, const std::string& file) {
   Evidence runs;
   runs.reserve(table.rows.size());
   for (const CsvRow& row : table.rows) {
+    const EvidenceRow of{table, row};
     RunError run;
-    for (const Word& word : kWords) word.of(run) = field(table, row, word.column);
-    run.traits.experts = number(table, row, "experts") > 0;
+    for (const Word& word : kWords) word.of(run) = of.text(word.column);
+    run.traits.experts = of.number("experts") > 0;
     for (const Figure& figure : kTraits) {
-      const double value = number(table, row, figure.column);
+      const double value = of.number(figure.column);
       if (value <= 0) {
-        throw Error(Where{file, row.line, figure.column}, "the figure must be above 0", kRemedy);
+        throw Error(Where{file, row.line, figure.column}, "the figure must be above 0",
+                    EvidenceRow::kRemedy);
       }
       run.traits.*figure.of = value;
     }
-    run.error = number(table, row, "error");
-    run.left_out = number(table, row, "left_out");
-    run.memory = !field(table, row, "memory_error").empty();
-    if (run.memory) run.memory_error = number(table, row, "memory_error");
+    run.error = of.number("error");
+    run.left_out = of.number("left_out");
+    run.memory = !of.text("memory_error").empty();
+    if (run.memory) run.memory_error = of.number("memory_error");
     runs.push_back(std::move(run));
   }
   return runs;

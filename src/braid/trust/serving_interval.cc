@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <optional>
 #include <span>
 
 #include <fmt/format.h>
@@ -12,6 +11,7 @@
 #include "braid/base/embedded_file.h"
 #include "braid/base/error.h"
 #include "braid/base/text.h"
+#include "braid/trust/evidence_row.h"
 #include "braid/trust/weighted_quantile.h"
 
 namespace braid {
@@ -19,8 +19,6 @@ namespace braid {
 std::span<const EmbeddedFile> embedded_serving_evidence();
 
 namespace {
-
-constexpr const char* kRewrite = "write it again with braid calibrate RUNS --evidence FILE";
 
 double distance_of(const ServingTraits& a, const ServingTraits& b) {
   double steps = 0;
@@ -39,25 +37,13 @@ ErrorInterval interval_among(std::vector<WeightedError> errors) {
   return interval_of(quantile_of(errors));
 }
 
-/// The fields of one row of evidence by column.
-struct EvidenceRow {
-  const CsvTable& table;
-  const CsvRow& row;
-
-  const std::string& text(const char* column) const {
-    const std::optional<std::size_t> at = table.column(column);
-    if (!at) throw Error(Where{table.file, 1, column}, "no such column", kRewrite);
-    return row.fields[*at];
-  }
-  double number(const char* column) const {
-    const std::optional<double> value = finite_double(text(column));
-    if (!value || std::abs(*value) > 1e3) {
-      throw Error(Where{table.file, row.line, column}, in_quotes(text(column)) + " is no figure",
-                  kRewrite);
-    }
-    return *value;
-  }
-};
+/// An error, of times that are not off without measure.
+double error_of(const EvidenceRow& row, const char* column) {
+  const double value = row.number(column);
+  if (std::abs(value) <= 1e3) return value;
+  throw Error(Where{row.table.file, row.row.line, column},
+              in_quotes(row.text(column)) + " is no figure", EvidenceRow::kRemedy);
+}
 
 }  // namespace
 
@@ -70,9 +56,9 @@ ServingEvidence parse_serving_evidence(std::string_view text, const std::string&
     ServingError run;
     run.traits = {of.text("engine"), of.text("chip"), of.text("model"), of.text("format"),
                   of.text("mode") == "disaggregated"};
-    run.part = static_cast<int>(of.number("part"));
-    run.tpot = of.number("tpot");
-    run.ttft = of.number("ttft");
+    run.part = static_cast<int>(error_of(of, "part"));
+    run.tpot = error_of(of, "tpot");
+    run.ttft = error_of(of, "ttft");
     runs.push_back(std::move(run));
   }
   return runs;
