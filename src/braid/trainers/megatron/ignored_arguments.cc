@@ -141,6 +141,10 @@ constexpr auto kIgnored = std::to_array<std::string_view>({
     "--init-model-with-meta-device",
     // The model's sizes, which the model that is evaluated has.
     "--window-attn-skip-freq",
+    "--mamba-num-heads",
+    "--mamba-head-dim",
+    "--mamba-state-dim",
+    "--mamba-num-groups",
     // Routing, which is taken to be even.
     "--moe-router-load-balancing-type",
     "--moe-aux-loss-coeff",
