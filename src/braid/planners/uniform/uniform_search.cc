@@ -1,6 +1,7 @@
 #include "braid/planners/uniform/uniform_search.h"
 
 #include <bit>
+#include <cassert>
 #include <numeric>
 #include <utility>
 
@@ -21,6 +22,7 @@ bool offloads(const Configuration& c) {
 /// Those of all configurations of the family: ep divides dp·cp, or dp·cp·tp, so that dp is a
 /// multiple of what of ep does not divide cp, or cp·tp.
 std::vector<int> UniformSearch::micro_batches_of_family(const Configuration& family) const {
+  assert(family.ep >= 1);
   const std::int64_t least_dp = space_.dp.single()
                                     ? *space_.dp.single()
                                     : family.ep / std::gcd(family.ep, inner_expert_axis(family));
