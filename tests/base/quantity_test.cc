@@ -152,5 +152,13 @@ TEST(Quantity, FormattedTextReadsBackWithinHalfAPerCent) {
   }
 }
 
+TEST(Quantity, FourFiguresKeepZeros) {
+  EXPECT_EQ(four_figures(2.73), "2.730");
+  EXPECT_EQ(four_figures(10), "10.00");
+  EXPECT_EQ(four_figures(132.04), "132.0");
+  EXPECT_EQ(four_figures(1234.4), "1234");
+  EXPECT_EQ(four_figures(26116.1), "2.612e+04");
+}
+
 }  // namespace
 }  // namespace braid

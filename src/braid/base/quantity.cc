@@ -276,4 +276,10 @@ std::string format_count(double count) {
   return text;
 }
 
+std::string four_figures(double value) {
+  std::string text = fmt::format("{:#.4g}", value);
+  if (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
 }  // namespace braid

@@ -51,6 +51,8 @@ std::string format_bytes(double bytes);
 std::string format_bytes_per_s(double bytes_per_s);
 /// "12.3 ms", "1.23 s", "45.6 us".
 std::string format_seconds(double seconds);
+/// Four significant digits, zeros at the end too: "2.730", "132.0", "1234".
+std::string four_figures(double value);
 /// Count with SI suffix: "70.6 B" (10^9), "8.03 B", "12.3 M".
 std::string format_count(double count);
 

@@ -108,27 +108,27 @@ void add_form(Verb& app, JobOptions& o, bool states_one) {
     add_degrees(app, "--" + name, degrees,
                 "The " + what + (states_one ? "" : ", or several to choose from: 1,2,4"))
         .group(kDegrees);
-    add_count(app, "--max-" + name, 1, kMostDegree, "No more than this " + what,
+    add_count(app, "--max-" + name, 1, kMostDegree, "At most so many: " + what,
               [&degrees](std::int64_t most) {
                 degrees = Degrees(degrees.list(), static_cast<int>(most));
               })
         .group(kLimits);
   }
-  app.add_option("--recompute", o.recompute, "Fix it: none, selective or full")
+  app.add_option("--recompute", o.recompute, "Fix activation recomputation")
       .one_of({"none", "selective", "full"})
       .group(kDegrees);
   add_count(app, "--zero", o.zero, 0, 3, "Fix the ZeRO stage, 0 to 3").group(kDegrees);
   app.add_option("--schedule", o.schedule,
-                 "Fix it: gpipe, 1f1b or interleaved; greedy: the planner graphpipe tries the "
-                 "greedy order of passes too")
+                 "Fix the schedule; greedy: the planner graphpipe tries the greedy order of passes "
+                 "too")
       .one_of({"gpipe", "1f1b", "interleaved", "greedy"})
       .group(kDegrees);
-  app.add_option("--sequence-parallel", o.sequence_parallel, "Fix it: on or off")
+  app.add_option("--sequence-parallel", o.sequence_parallel,
+                 "Fix whether tensor parallel ranks divide the tokens between layers")
       .one_of({"on", "off"})
       .group(kSeldom);
   app.add_option("--whole-experts", o.whole_experts,
-                 "Fix whether tensor parallelism leaves experts whole, spread over its ranks too: "
-                 "on or off")
+                 "Fix whether tensor parallelism leaves experts whole, spread over its ranks too")
       .one_of({"on", "off"})
       .group(kSeldom);
   app.add_option("--sharding", o.sharding,

@@ -142,8 +142,7 @@ Run add_plan(CLI::App& app) {
             "How many plans to show, that differ in degrees, recomputation, offload or sharding")
       .group("Output");
   verb.add_flag("--fastest", options->fastest,
-                "The fastest plan, though an easier one is nearly as fast (or 3 % slower without "
-                "offload)")
+                "Print the fastest plan instead of the recommended one")
       .group("Search");
   add_output_file(verb, "-o,--output", options->output,
                   "Write the plan as JSON, with the table of all (--top)")

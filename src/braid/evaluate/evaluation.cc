@@ -26,12 +26,34 @@ std::string heading(const Plan& plan) {
                      devices_text(plan.system), plan.trainer.name);
 }
 
+/// Whether mine fits and is faster than all that was found.
+bool is_faster(const ConfigurationEvaluation& evaluation) {
+  const Candidate* best = evaluation.best();
+  return best != nullptr && evaluation.mine.fits() &&
+         evaluation.mine.candidate.metrics.iteration_time_s <
+             best->metrics.iteration_time_s * (1 - kSameTime);
+}
+
 std::string table_text(const ConfigurationEvaluation& evaluation) {
   std::vector<PlanRow> rows = {{.candidate = &evaluation.mine.candidate, .label = "yours"}};
   if (const Candidate* best = evaluation.best()) {
-    rows.push_back({.candidate = best, .label = "best"});
+    rows.push_back({.candidate = best, .label = is_faster(evaluation) ? "best found" : "best"});
   }
   return plans_table(rows) + "\n";
+}
+
+/// `share`: of mine's time that the best takes less.
+std::string beside_best(double share, bool fits, bool proven) {
+  if (share > kSameTime) {
+    return proven ? fmt::format("The best takes {:.1f}% less time.\n", 100 * share)
+                  : fmt::format("The best found takes {:.1f}% less time (not proven best).\n",
+                                100 * share);
+  }
+  const double more = -share;
+  if (!fits) return fmt::format("Of what fits, the best takes {:.1f}% more time.\n", 100 * more);
+  if (more <= kSameTime) return "Nothing that was looked at is faster.\n";
+  return fmt::format("Yours is faster than the best found, which takes {:.2g}% more time.\n",
+                     100 * more);
 }
 
 std::string verdict(const ConfigurationEvaluation& evaluation) {
@@ -48,12 +70,8 @@ std::string verdict(const ConfigurationEvaluation& evaluation) {
   }
   if (const Candidate* best = evaluation.best()) {
     const double share = 1 - best->metrics.iteration_time_s / mine.iteration_time_s;
-    text += share > kSameTime ? fmt::format("The best takes {:.1f}% less time{}.\n", 100 * share,
-                                            evaluation.search->status == Status::optimal
-                                                ? ""
-                                                : " of what was found; it is not proven best")
-            : evaluation.mine.fits() ? "Nothing that was looked at is faster.\n"
-                                     : "";
+    text +=
+        beside_best(share, evaluation.mine.fits(), evaluation.search->status == Status::optimal);
   } else if (evaluation.search) {
     text += "Nothing fits at all: " + infeasibility_text(*evaluation.search) + "\n";
   }
@@ -79,7 +97,9 @@ std::string terms_text(const ConfigurationEvaluation& evaluation) {
     rows.push_back({name, seconds(here_s)});
     if (best == nullptr) return;
     rows.back().push_back(seconds(there_s));
-    rows.back().push_back(fmt::format("{:.4g}", here_s - there_s));
+    // Less than the figures of either show is nothing.
+    const bool is_shown = std::abs(here_s - there_s) > 1e-4 * std::max(here_s, there_s);
+    rows.back().push_back(seconds(is_shown ? here_s - there_s : 0));
   };
   for (std::size_t t = 0; t < terms.size(); ++t) {
     if (shown(terms[t].second) == 0 && shown(best_terms[t].second) == 0) continue;
@@ -117,7 +137,7 @@ std::string memory_text(const ConfigurationEvaluation& evaluation) {
 }
 
 std::string changes_text(const ConfigurationEvaluation& evaluation) {
-  if (evaluation.changes.empty()) return "";
+  if (evaluation.changes.empty() || is_faster(evaluation)) return "";
   const Metrics& mine = evaluation.mine.candidate.metrics;
   std::vector<std::vector<std::string>> rows = {
       {"From yours to the best, one change at a time", "s/iter", "change, s", "GiB", "fits"},

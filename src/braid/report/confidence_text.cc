@@ -10,22 +10,29 @@
 #include <fmt/ranges.h>
 
 #include "braid/base/quantity.h"
+#include "braid/plan/stage_context.h"
 #include "braid/report/plan_text.h"
 #include "braid/trust/ratios.h"
 
 namespace braid {
 namespace {
 
-std::string memory_line(const Confidence& confidence, const Metrics& metrics,
+/// `usable_bytes`: of a device of the tightest stage.
+std::string memory_line(const Confidence& confidence, const Metrics& metrics, double usable_bytes,
                         const std::string& trainer) {
   if (!confidence.memory) {
     return "memory: no interval, as too few peaks were measured" +
            (trainer.empty() ? "" : " with " + trainer);
   }
-  return fmt::format("memory: {:.1f} to {:.1f} GiB, from {} by {}",
-                     metrics.peak_memory_bytes * confidence.memory->low / kGiB,
-                     metrics.peak_memory_bytes * confidence.memory->high / kGiB,
-                     confidence.memory_from, trainer);
+  const double most_bytes = metrics.peak_memory_bytes * confidence.memory->high;
+  const bool may_not_fit = metrics.peak_memory_bytes <= usable_bytes && most_bytes > usable_bytes;
+  return fmt::format("memory: {:.1f} to {:.1f} GiB, from {} by {}{}",
+                     metrics.peak_memory_bytes * confidence.memory->low / kGiB, most_bytes / kGiB,
+                     confidence.memory_from, trainer,
+                     may_not_fit ? fmt::format("; of {:.1f} GiB, so it may not fit: --max-memory "
+                                               "leaves room",
+                                               usable_bytes / kGiB)
+                                 : "");
 }
 
 std::optional<ErrorInterval> ratio_of(const Candidate& a, const Candidate& b) {
@@ -54,7 +61,10 @@ std::vector<std::string> confidence_lines(const Candidate& candidate) {
   if (!confidence || !confidence->time) return {};
   std::vector<std::string> lines;
   lines.push_back("time: " + interval_text(*confidence, candidate.metrics));
-  lines.push_back(memory_line(*confidence, candidate.metrics, candidate.plan.trainer.name));
+  lines.push_back(
+      memory_line(*confidence, candidate.metrics,
+                  usable_bytes_of_stage(candidate.plan, candidate.metrics.tightest_stage),
+                  candidate.plan.trainer.name));
   if (!confidence->beyond.empty()) {
     lines.push_back(
         fmt::format("beyond what was measured: {}", fmt::join(confidence->beyond, "; ")));
@@ -89,8 +99,8 @@ std::string not_told_apart_text(const std::vector<Candidate>& candidates) {
     rows.push_back(static_cast<std::int32_t>(i + 1));
   }
   return fmt::format(
-      "Measured runs do not tell the first plan from {} {}: a fifth of the ratios of such plans' "
-      "times are off by more than {:.0f}%.\n",
+      "Measured runs do not tell the first plan from {} {}: of such comparisons one in five is off "
+      "by more than {:.0f}%.\n",
       rows.size() == 1 ? "plan" : "plans", ranges_text(rows), 100 * most);
 }
 

@@ -10,6 +10,7 @@
 
 #include "braid/base/quantity.h"
 #include "braid/base/rounding.h"
+#include "braid/plan/direct_stages.h"
 #include "braid/plan/names.h"
 #include "braid/report/confidence_text.h"
 #include "braid/report/devices_text.h"
@@ -116,6 +117,32 @@ std::string chunks_text(const Stage& stage) {
   return text;
 }
 
+/// Whether the chunks, those of one round after another, have the layers in the model's order.
+bool is_in_model_order(const Plan& plan) {
+  std::int32_t next = 0;
+  for (std::size_t c = 0; c < plan.stages.front().chunks.size(); ++c) {
+    for (const Stage& stage : plan.stages) {
+      for (const std::int32_t layer : stage.chunks.at(c).layers) {
+        if (layer != next++) return false;
+      }
+    }
+  }
+  return true;
+}
+
+/// "9,8x2,5": what --layout takes.
+std::string layout_text(const std::vector<std::int32_t>& layers) {
+  std::string text;
+  for (std::size_t i = 0; i < layers.size();) {
+    std::size_t end = i + 1;
+    while (end < layers.size() && layers[end] == layers[i]) ++end;
+    text += fmt::format("{}{}", text.empty() ? "" : ",", layers[i]);
+    if (end - i > 1) text += fmt::format("x{}", end - i);
+    i = end;
+  }
+  return text;
+}
+
 std::string stages_text(const Plan& plan) {
   const bool uniform = is_uniform(plan);
   if ((uniform && plan.stages.size() < 2) || plan.stages.size() > 64) return "";
@@ -147,7 +174,11 @@ std::string stages_text(const Plan& plan) {
       rows.back().push_back(own && own->warm_up ? fmt::format("{}", *own->warm_up) : "-");
     }
   }
-  return "Stages (layers numbered from 0 in model order)\n" + text_table(rows);
+  return "Stages (layers numbered from 0 in model order)\n" + text_table(rows) +
+         (uniform && is_in_model_order(plan)
+              ? fmt::format("As braid evaluate takes it: --layout {}\n",
+                            layout_text(layer_counts(plan)))
+              : "");
 }
 
 std::string idle_text(const Outcome& outcome) {
@@ -199,8 +230,15 @@ std::string ranges_text(const std::vector<std::int32_t>& numbers) {
 
 std::vector<PlanRow> rows_of(const Outcome& outcome) {
   std::vector<PlanRow> rows;
+  const bool labels = outcome.candidates.size() > 1 && outcome.recommendation &&
+                      outcome.recommendation->fastest.has_value();
+  const double least_s = fastest_of(outcome).metrics.iteration_time_s;
   for (const Candidate& candidate : outcome.candidates) {
     rows.push_back({.candidate = &candidate});
+    if (labels && rows.size() == 1) rows.back().label = "easiest";
+    if (labels && rows.size() > 1 && candidate.metrics.iteration_time_s == least_s) {
+      rows.back().label = "fastest";
+    }
     // A search for another objective bounds that.
     if (outcome.search_bound_s <= 0 || !is_simulated_objective(outcome)) continue;
     rows.back().gap =
@@ -228,15 +266,18 @@ std::string objective_text(const Outcome& outcome) {
 std::string proof_text(const Outcome& outcome) {
   const bool of_first = !outcome.recommendation || !outcome.recommendation->fastest;
   if (outcome.status == Status::optimal) {
-    return fmt::format(
-        "{}: no plan of the searched space is faster ({} configurations bounded, {} timed){}.\n",
-        of_first ? "Proven" : "The fastest is proven", outcome.work, outcome.evaluated,
-        outcome.space.empty() ? "" : ". That space: " + outcome.space);
+    return fmt::format("{}: no plan of the searched space {} ({} bounds, {} plans timed).{}\n",
+                       of_first ? "Proven" : "The fastest is proven",
+                       is_simulated_objective(outcome)
+                           ? "is faster"
+                           : "has less of its own objective, which is not the time above",
+                       outcome.work, outcome.evaluated,
+                       outcome.space.empty() ? "" : " That space: " + outcome.space + ".");
   }
   if (outcome.search_bound_s > 0) {
     return fmt::format(
-        "{} proven best: the searched space may hold one of {:.4g} s, {:.2g}% less ({} "
-        "configurations bounded, {} timed).\n",
+        "{} proven best: the searched space may hold one of {:.4g} s, {:.2g}% less ({} bounds, {} "
+        "plans timed).\n",
         of_first ? "Not" : "The fastest is not", outcome.search_bound_s,
         100 * gap_of(outcome.objective, outcome.search_bound_s), outcome.work, outcome.evaluated);
   }
@@ -278,10 +319,14 @@ std::string infeasibility_text(const Outcome& outcome) {
   const Infeasibility& why = *outcome.infeasibility;
   if (why.stage < 0) return why.reason;
   const Parallelism& p = why.parallel;
+  // What a search did not come to may fit.
+  const std::string reason = outcome.status == Status::budget_exhausted
+                                 ? "no plan was found within the budget, a larger one may find some"
+                                 : why.reason;
   return fmt::format(
       "{}: the nearest (tp {}, pp {}, cp {}, dp {}, micro-batch {}, recompute {}, ZeRO {}) needs "
       "{} in stage {}, and a device has {} usable: {} short",
-      why.reason, p.tp, p.pp, p.cp, p.dp, p.micro_batch, name_of(p.recompute), name_of(p.zero),
+      reason, p.tp, p.pp, p.cp, p.dp, p.micro_batch, name_of(p.recompute), name_of(p.zero),
       format_bytes(why.needed_bytes), why.stage + 1, format_bytes(why.available_bytes),
       format_bytes(why.needed_bytes - why.available_bytes));
 }

@@ -58,7 +58,7 @@ std::vector<Cell> cells_of(const PlanRow& row) {
       {"schedule", schedule_text(plan)},
       {"recompute", form.offload.empty() ? form.recompute : form.recompute + " off" + form.offload},
       {"ZeRO", form.zero},
-      {"s/iter", fmt::format("{:.4g}", m.iteration_time_s)},
+      {"s/iter", four_figures(m.iteration_time_s)},
       {(plan.seq_len > 0 ? "tok/s/" : "samples/s/") + word,
        fmt::format("{:.0f}", m.tokens_per_s / devices)},
       {"TFLOP/s", fmt::format("{:.1f}", m.model_flops_per_s_per_device / 1e12)},
@@ -102,7 +102,7 @@ std::string marks_legend(std::span<const PlanRow> rows) {
   add_if(!kept.empty(), kept + " in host memory");
   add_if(
       std::any_of(rows.begin(), rows.end(), [](const PlanRow& row) { return row.gap.has_value(); }),
-      "gap: no plan of the searched space is faster by more than that");
+      "gap: how much less time a plan of the searched space may still take");
   std::string text;
   for (const std::string& mark : marks) text += (text.empty() ? "" : "; ") + mark;
   return text.empty() ? "" : text + "\n";

@@ -1,6 +1,7 @@
 #include "braid/planners/job/tried_layouts.h"
 
 #include <algorithm>
+#include <array>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -14,6 +15,9 @@
 
 namespace braid {
 namespace {
+
+constexpr std::array kDealings = {Dealing::by_time, Dealing::by_number, Dealing::as_trainers,
+                                  Dealing::by_stage};
 
 /// Layers of the last chunks of all stages.
 std::int32_t last_layers(const Ends& ends, int pp) {
@@ -33,12 +37,12 @@ TEST(TriedLayouts, GiveLastChunksNoMoreForMoreChunks) {
     LayerTables tables(job, system);
     const LayerTable& table = tables.at({});
     const auto layers = static_cast<int>(graph.layers.size());
-    for (const Dealing how : {Dealing::by_time, Dealing::by_number, Dealing::as_trainers}) {
+    for (const Dealing how : kDealings) {
       for (int pp = 1; pp <= std::min(8, layers / 2); ++pp) {
         std::int32_t before = layers;
         for (int vp = 2; pp * vp <= layers; ++vp) {
           Ends ends;
-          deal(chain, table, pp * vp, how, ends);
+          deal(chain, table, {pp, vp, job.global_batch}, how, ends);
           ASSERT_EQ(std::ssize(ends), pp * vp);
           ASSERT_EQ(ends.back(), layers);
           const std::int32_t now = last_layers(ends, pp);
@@ -71,9 +75,9 @@ TEST(TriedLayouts, CostWhatTheirLayersDealtOutAfreshCost) {
       const LayerTable& table = tables.at(one);
       double least_bytes = 0;
       std::vector<Ends> dealt;
-      for (const Dealing how : {Dealing::by_time, Dealing::by_number, Dealing::as_trainers}) {
+      for (const Dealing how : kDealings) {
         Ends ends;
-        deal(chain, table, one.pp * one.vp, how, ends);
+        deal(chain, table, {one.pp, one.vp, one.num_micro_batches}, how, ends);
         Layout layout;
         fill_layout(chain.kind_of_layer, table.kinds, one.pp, one.vp, ends, layout);
         const double bytes = scratch.evaluator.memory(one, layout).needed_bytes;

@@ -53,7 +53,7 @@ struct LayerTable {
   /// Least possible largest piece for a number of pieces; 0: not computed yet.
   std::pmr::vector<double> min_max_s;
   /// What tried_layouts() and last_chunks() keep.
-  std::pmr::unordered_map<std::uint64_t, KnownTrials> trials;
+  std::pmr::unordered_map<TrialKey, KnownTrials, TrialKey::Hash> trials;
   std::pmr::unordered_map<int, DealtLayers*> dealt_by_time;  ///< By number of chunks.
 
   double time_s() const { return forward_s + backward_s; }

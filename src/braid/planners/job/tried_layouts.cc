@@ -4,16 +4,16 @@
 #include <array>
 #include <numeric>
 
+#include "braid/base/hash_mix.h"
 #include "braid/base/index.h"
 #include "braid/base/rounding.h"
 #include "braid/plan/dealt_layers.h"
 #include "braid/plan/trainer_fit.h"
+#include "braid/planners/job/even_stages.h"
 #include "braid/planners/job/layer_table.h"
 
 namespace braid {
 namespace {
-
-/// What sums in another order may differ by.
 
 /// Passes of a micro-batch on a kind of chunk.
 double time_of_chunk(const LayerTable& table, const LayoutShape& shape, std::size_t kind) {
@@ -68,20 +68,37 @@ void note_last_chunks(const ChainJob& chain, const LayerTable& table, const Ends
   last.kept_bytes = std::max(last.kept_bytes, kept_bytes);
 }
 
-std::uint64_t key_of(const ChainJob& chain, const Configuration& configuration) {
-  return std::uint64_t{chain.dealt_evenly} << 63U |
-         static_cast<std::uint64_t>(configuration.pp) << 32U |
-         static_cast<std::uint64_t>(configuration.vp);
+/// Layers are dealt by stage for a number of micro-batches, where stages have several chunks.
+TrialKey key_of(const ChainJob& chain, const DealtPipeline& pipeline) {
+  return {pipeline.pp, pipeline.vp, pipeline.vp > 1 ? pipeline.num_micro_batches : 0,
+          chain.dealt_evenly};
 }
 
-constexpr std::array kDealings = {Dealing::by_time, Dealing::by_number, Dealing::as_trainers};
+constexpr std::array kDealings = {Dealing::by_time, Dealing::by_number, Dealing::as_trainers,
+                                  Dealing::by_stage};
 
 }  // namespace
 
-void deal(const ChainJob& chain, const LayerTable& table, int chunks, Dealing how, Ends& ends) {
-  if (how == Dealing::by_time) {
+std::size_t TrialKey::Hash::operator()(const TrialKey& key) const {
+  HashMix hash;
+  hash.add(key.pp, key.vp);
+  hash.add(static_cast<std::uint64_t>(key.num_micro_batches) << 1U |
+           static_cast<std::uint64_t>(key.evenly));
+  return hash.value();
+}
+
+void deal(const ChainJob& chain, const LayerTable& table, const DealtPipeline& pipeline,
+          Dealing how, Ends& ends) {
+  const int chunks = pipeline.pp * pipeline.vp;
+  if (how == Dealing::by_time || how == Dealing::by_stage) {
     table.even.split(chunks, &ends);
-    return;
+    if (how == Dealing::by_time) return;
+    std::vector<double> layer_s;
+    layer_s.reserve(chain.kind_of_layer.size());
+    for (const std::int32_t kind : chain.kind_of_layer) {
+      layer_s.push_back(table.layer_of_kind[at(kind)].time_s());
+    }
+    return even_stages({layer_s, pipeline.pp, pipeline.num_micro_batches, !chain.branched}, ends);
   }
   const auto layers = static_cast<std::int32_t>(chain.kind_of_layer.size());
   ends.clear();
@@ -108,14 +125,17 @@ bool has_even_chunks(const Ends& ends) {
 
 }  // namespace
 
-DealtLayers& KnownDealings::dealt(const ChainJob& chain, LayerTable& table, int chunks,
-                                  Dealing how) {
+DealtLayers& KnownDealings::dealt(const ChainJob& chain, LayerTable& table,
+                                  const DealtPipeline& pipeline, Dealing how) {
+  const int chunks = pipeline.pp * pipeline.vp;
   if (of_chunks_.size() <= at(chunks)) of_chunks_.resize(at(chunks) + 1);
   OfChunks& known = of_chunks_[at(chunks)];
-  DealtLayers*& found = how == Dealing::by_time ? table.dealt_by_time[chunks]
-                                                : known.found[static_cast<std::size_t>(how)];
+  DealtLayers* by_stage = nullptr;
+  DealtLayers*& found = how == Dealing::by_stage  ? by_stage
+                        : how == Dealing::by_time ? table.dealt_by_time[chunks]
+                                                  : known.found[static_cast<std::size_t>(how)];
   if (found != nullptr) return *found;
-  deal(chain, table, chunks, how, ends_);
+  deal(chain, table, pipeline, how, ends_);
   const auto same =
       std::ranges::find_if(known.different, [&](const auto& one) { return one->ends == ends_; });
   if (same != known.different.end()) {
@@ -139,24 +159,24 @@ const LayoutShape& KnownDealings::shape(const ChainJob& chain, DealtLayers& deal
 
 std::span<const TriedLayout> tried_layouts(const ChainJob& chain, LayerTables& tables,
                                            const Configuration& configuration) {
-  const int pp = configuration.pp;
-  const int vp = configuration.vp;
+  const DealtPipeline pipeline{configuration.pp, configuration.vp, configuration.num_micro_batches};
   LayerTable& table = tables.dealt_at(configuration);
-  KnownTrials& trials = table.trials[key_of(chain, configuration)];
+  KnownTrials& trials = table.trials[key_of(chain, pipeline)];
   if (trials.count) return std::span(trials.layouts).first(*trials.count);
   trials.count = 0;
   std::array<const DealtLayers*, kDealings.size()> known{};
   std::vector<double> chunk_s;
   for (std::size_t i = 0; i < kDealings.size(); ++i) {
+    if (pipeline.vp == 1 && kDealings[i] == Dealing::by_stage) continue;
     const bool as_trainers = kDealings[i] == Dealing::as_trainers;
     if (chain.dealt_evenly && !as_trainers) continue;
-    DealtLayers& dealt = tables.dealings().dealt(chain, table, pp * vp, kDealings[i]);
+    DealtLayers& dealt = tables.dealings().dealt(chain, table, pipeline, kDealings[i]);
     if (chain.dealt_evenly && !dealt.even) continue;
     if (std::find(known.begin(), known.begin() + i, &dealt) != known.begin() + i) continue;
     known[i] = &dealt;
     TriedLayout& layout = trials.layouts.at((*trials.count)++);
-    layout.shape = &KnownDealings::shape(chain, dealt, pp);
-    note_busiest(chain, table, pp, chunk_s, layout);
+    layout.shape = &KnownDealings::shape(chain, dealt, pipeline.pp);
+    note_busiest(chain, table, pipeline.pp, chunk_s, layout);
   }
   return std::span(trials.layouts).first(*trials.count);
 }
@@ -173,16 +193,19 @@ const LastChunks& last_chunks(const ChainJob& chain, LayerTables& tables,
                               const Configuration& configuration) {
   const int pp = configuration.pp;
   LayerTable& table = tables.dealt_at(configuration);
-  std::optional<LastChunks>& known = table.trials[key_of(chain, configuration)].last;
+  std::optional<LastChunks>& known = table.trials[key_of(chain, {pp, configuration.vp, 0})].last;
   if (known) return *known;
   LastChunks& last = known.emplace();
   const DealtLayers* before = nullptr;
   const auto note = [&](int vp, Dealing how) {
-    const DealtLayers& dealt = tables.dealings().dealt(chain, table, pp * vp, how);
+    const DealtLayers& dealt = tables.dealings().dealt(chain, table, {pp, vp, 0}, how);
     if (&dealt != before) note_last_chunks(chain, table, dealt.ends, pp, last);
     before = &dealt;
   };
-  for (const Dealing how : kDealings) note(configuration.vp, how);
+  // Layers dealt by stage leave the last chunks as those dealt by time do.
+  for (const Dealing how : {Dealing::by_time, Dealing::by_number, Dealing::as_trainers}) {
+    note(configuration.vp, how);
+  }
   if (!chain.heavy_end) return last;
   // Trainers' layouts of such models may leave more to the last chunks where there are more.
   const auto layers = static_cast<std::int32_t>(chain.kind_of_layer.size());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -25,10 +26,18 @@ enum class Dealing : std::uint8_t {
   by_time,      ///< So that the chunk that takes longest takes least.
   by_number,    ///< As many to each chunk, one more to the first ones.
   as_trainers,  ///< layers_of_chunks (plan/dealt_layers.h).
+  by_stage,     ///< By time, then so that the fullest stages have less to do (even_stages.h).
 };
 
-/// Ends of the chunks, `chunks` of them, at most as many as layers. Cost: linear.
-void deal(const ChainJob& chain, const LayerTable& table, int chunks, Dealing how, Ends& ends);
+/// What layers are dealt to. Only Dealing::by_stage tells pipelines of as many chunks apart.
+struct DealtPipeline {
+  int pp = 1, vp = 1;
+  std::int64_t num_micro_batches = 1;
+};
+
+/// Ends of the chunks, at most as many as layers. Cost: linear; of by_stage that of even_stages().
+void deal(const ChainJob& chain, const LayerTable& table, const DealtPipeline& pipeline,
+          Dealing how, Ends& ends);
 
 /// Layers dealt to so many chunks, and the shapes of pipelines made of these.
 struct DealtLayers {
@@ -41,15 +50,17 @@ struct DealtLayers {
 /// on what layers cost. References stay valid.
 class KnownDealings {
  public:
-  /// Cost: linear in the chunks the first time for a table, then constant.
-  DealtLayers& dealt(const ChainJob& chain, LayerTable& table, int chunks, Dealing how);
+  /// Cost: that of deal() the first time for a table (by_stage: each time), then constant.
+  DealtLayers& dealt(const ChainJob& chain, LayerTable& table, const DealtPipeline& pipeline,
+                     Dealing how);
   /// Cost: linear in the layers the first time.
   static const LayoutShape& shape(const ChainJob& chain, DealtLayers& dealt, int pp);
 
  private:
   struct OfChunks {
     std::vector<std::unique_ptr<DealtLayers>> different;
-    std::array<DealtLayers*, 3> found{};  ///< By Dealing; none by time, which depends on the table.
+    /// By Dealing; none by time or by stage, which depend on the table.
+    std::array<DealtLayers*, 4> found{};
   };
   std::vector<OfChunks> of_chunks_;  ///< By number of chunks.
   Ends ends_;                        ///< Scratch.
@@ -75,9 +86,21 @@ struct LastChunks {
   std::int32_t layers = 0;  ///< Of one of them.
 };
 
-/// What a table keeps for pipelines of so many stages and chunks.
+/// Pipelines that a table keeps KnownTrials of.
+struct TrialKey {
+  int pp = 1, vp = 1;
+  std::int64_t num_micro_batches = 0;  ///< As far as these count; 0: not.
+  bool evenly = false;                 ///< ChainJob::dealt_evenly.
+
+  friend bool operator==(const TrialKey&, const TrialKey&) = default;
+  struct Hash {
+    std::size_t operator()(const TrialKey& key) const;
+  };
+};
+
+/// What a table keeps for one of them.
 struct KnownTrials {
-  std::array<TriedLayout, 3> layouts;  ///< Different ones, in the order of Dealing.
+  std::array<TriedLayout, 4> layouts;  ///< Different ones, in the order of Dealing.
   std::optional<std::size_t> count;    ///< Of them; empty: not looked for yet.
   std::optional<LastChunks> last;
 };

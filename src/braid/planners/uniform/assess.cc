@@ -289,7 +289,8 @@ class TriedAssessment {
   const double available_bytes_;
   const std::span<const LayerCost> kinds_;
   const std::span<const TriedLayout> tried_;
-  std::array<std::optional<Evaluator::Memory>, 3> memory_;
+  std::array<std::optional<Evaluator::Memory>, std::tuple_size_v<decltype(KnownTrials::layouts)>>
+      memory_;
   std::optional<std::size_t> filled_;  ///< Whose costs the scratch layout has.
   bool has_handovers_ = false;
 };

@@ -174,4 +174,14 @@ FoundPlan with_single_changes(const ChainJob& chain, LayerTables& tables, FoundP
   }
 }
 
+FoundPlan with_moved_layers(const ChainJob& chain, LayerTables& tables, FoundPlan plan,
+                            std::int64_t& timed, AssessmentScratch& scratch) {
+  while (true) {
+    Step step(chain, tables, plan, timed, scratch);
+    step.move_layers();
+    if (step.best().time_s >= plan.time_s * kBelowRounding) return plan;
+    plan = step.best();
+  }
+}
+
 }  // namespace braid

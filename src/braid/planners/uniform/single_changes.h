@@ -9,7 +9,7 @@
 
 namespace braid {
 
-// The last step of a search over configurations: its best plan, one change at a time.
+// The last step of a search over configurations: its best plans, one change at a time.
 
 /// Configurations of the space that differ from one in a single respect: an offload, recomputation,
 /// the ZeRO stage, the form of tensor parallelism, the order of axes, the schedule, the size of
@@ -31,5 +31,9 @@ struct ChangeSpace {
 FoundPlan with_single_changes(const ChainJob& chain, LayerTables& tables, FoundPlan plan,
                               const ChangeSpace& space, std::int64_t& timed,
                               AssessmentScratch& scratch);
+
+/// The same with layers moved over cuts alone.
+FoundPlan with_moved_layers(const ChainJob& chain, LayerTables& tables, FoundPlan plan,
+                            std::int64_t& timed, AssessmentScratch& scratch);
 
 }  // namespace braid

@@ -17,6 +17,9 @@ bool offloads(const Configuration& c) {
   return c.offload_optimizer || c.offload_weights || c.offload_activations;
 }
 
+/// Layers that move gain less than this share nearly always (docs/design.md, "braid").
+constexpr double kNearlyBest = 1.01;
+
 }  // namespace
 
 /// Those of all configurations of the family: ep divides dp·cp, or dp·cp·tp, so that dp is a
@@ -161,9 +164,14 @@ void UniformSearch::note_without_offload(const FoundPlan& found) {
   if (better) without_offload_ = found;
 }
 
+double UniformSearch::least_of_interest_s(const Configuration& configuration) const {
+  return best_.cutoff_s() * (has_others(configuration) ? kNearlyBest : 1);
+}
+
 void UniformSearch::look_at(const Configuration& configuration, double bound_s) {
   const double cutoff_s = best_.cutoff_s();
-  Assessment assessment = assess(chain_, tables_, configuration, cutoff_s, scratch_);
+  Assessment assessment =
+      assess(chain_, tables_, configuration, least_of_interest_s(configuration), scratch_);
   // Of other classes of plans the best is wanted too, though the same without a trade is faster.
   if (assessment.memory_bound || best_.keeps_others())
     relax({configuration, configuration.vp}, assessment);
@@ -182,6 +190,8 @@ void UniformSearch::look_at(const Configuration& configuration, double bound_s) 
     }
   }
   FoundPlan found{assessment.iteration_time_s, configuration, std::move(assessment.ends)};
+  if (has_others(configuration) && !found.ends.empty()) nearly_best_.push_back(found);
+  if (found.time_s >= cutoff_s) return;
   note_without_offload(found);
   best_.add(std::move(found));
 }
@@ -211,7 +221,7 @@ void UniformSearch::step(const OpenNode& node) {
   const Configuration& configuration = node.range.configuration;
   const auto look = [&] {
     if (has_few_assignments(chain_, configuration) &&
-        !may_be_faster(chain_, tables_, configuration, best_.cutoff_s())) {
+        !may_be_faster(chain_, tables_, configuration, least_of_interest_s(configuration))) {
       return set_aside({node.bound_s, OpenNode::Kind::range, {configuration, configuration.vp}});
     }
     if (is_hopeless({configuration, configuration.vp})) return;
@@ -278,9 +288,22 @@ void UniformSearch::look_through(const SpaceOptions& space) {
   for (const BoundedConfiguration& node : unproven_) {
     residual_bound_s_ = std::min(residual_bound_s_, node.bound_s);
   }
-  if (exhausted_ || best_.found().empty()) return;
-  best_.add(with_single_changes(chain_, tables_, best_.found().front(), {limits_, space},
-                                evaluated_, scratch_));
+  if (!exhausted_ && !best_.found().empty()) move_layers(space);
+}
+
+void UniformSearch::move_layers(const SpaceOptions& space) {
+  std::vector<FoundPlan> nearly_best = std::exchange(nearly_best_, {});
+  std::ranges::sort(nearly_best, {}, [](const FoundPlan& plan) {
+    return std::tie(plan.time_s, plan.configuration);
+  });
+  for (FoundPlan& plan : nearly_best) {
+    if (plan.time_s >= best_.cutoff_s() * kNearlyBest) break;
+    if (leaves_out_offload_ && offloads(plan.configuration)) continue;
+    best_.add(with_moved_layers(chain_, tables_, std::move(plan), evaluated_, scratch_));
+  }
+  for (const FoundPlan& plan : std::vector<FoundPlan>(best_.found())) {
+    best_.add(with_single_changes(chain_, tables_, plan, {limits_, space}, evaluated_, scratch_));
+  }
 }
 
 void UniformSearch::go_on_without_offload() {

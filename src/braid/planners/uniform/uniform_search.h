@@ -114,6 +114,9 @@ class UniformSearch {
   std::vector<int> micro_batches_of_family(const Configuration& family) const;
   /// Searches what is open, and other assignments of what was met.
   void look_through(const SpaceOptions& space);
+  /// Looks for assignments that differ in a few layers from those tried: of what is nearly as fast
+  /// as the best, then, with other changes too, of the best of each class.
+  void move_layers(const SpaceOptions& space);
   /// Keeps what is not faster than the best, and may be the fastest without offload.
   void set_aside(const OpenNode& node);
   /// `without_offload`: the space so, whose bounds are kept for searches with and without.
@@ -138,6 +141,14 @@ class UniformSearch {
   /// either or is reached in another order.
   bool is_superfluous(const Configuration& configuration, const Configuration& next,
                       const Assessment& assessment) const;
+
+  /// Whether other assignments may be faster than those that are tried.
+  bool has_others(const Configuration& configuration) const {
+    return configuration.pp > 1 && !chain_.dealt_evenly &&
+           configuration.schedule != ScheduleKind::one_f_one_b;
+  }
+  /// What is not faster is not timed.
+  double least_of_interest_s(const Configuration& configuration) const;
 
   /// Some of the layouts that are tried depend on times.
   bool depends_on_times(const Configuration& configuration) const {
@@ -168,6 +179,7 @@ class UniformSearch {
   std::vector<BoundedConfiguration> unproven_;
   std::vector<BoundedConfiguration> unproven_aside_;  ///< Those without offload, kept aside.
   bool leaves_out_offload_ = false;                   ///< go_on_without_offload().
+  std::vector<FoundPlan> nearly_best_;                ///< Met with has_others(), when they were.
   /// No assignment that was not looked at is faster than this.
   double residual_bound_s_ = kInfinity;
   std::optional<Infeasibility> nearest_;
