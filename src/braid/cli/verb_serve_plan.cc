@@ -17,6 +17,7 @@
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
 #include "braid/evaluate/service_evaluation.h"
+#include "braid/evaluate/serving_page.h"
 #include "braid/report/table.h"
 #include "braid/serve/launch/launch_lines.h"
 
@@ -24,7 +25,7 @@ namespace braid {
 namespace {
 
 struct ServePlanOptions {
-  std::string model, cluster, engine, precision, mode, out;
+  std::string model, cluster, engine, precision, mode, out, html;
   ServingOptions asked;
   std::int64_t budget = 1'000'000;
   bool json = false;
@@ -183,6 +184,9 @@ int run(const ServePlanOptions& options) {
     write_file(options.out, launch_lines(*outcome.plan, {options.model, options.asked.draft,
                                                          job.input_tokens + job.output_tokens}));
   }
+  if (!options.html.empty()) {
+    write_file(options.html, serving_page(outcome, job, options.cluster));
+  }
   if (options.json) {
     fmt::print("{}", to_text(outcome_json(outcome, job, rate)));
   } else {
@@ -213,6 +217,7 @@ Run add_serve_plan(CLI::App& app) {
   add_count(verb, "--budget", options->budget, 1, std::int64_t{1} << 40,
             "Steps that are evaluated at most");
   add_output_file(verb, "--out,-o", options->out, "Write the engines' command lines here");
+  add_output_file(verb, "--html", options->html, "Write a page about the service here");
   verb.add_flag("--json", options->json, "Print exactly one JSON object");
   return [options] { return run(*options); };
 }

@@ -340,6 +340,7 @@ void ServingSearch::add_front() {
                                option->layout,
                                batch,
                                option->draft_tokens()};
+      outcome_.points.push_back(point);
       if (!is_dominated(outcome_.front, point, no_worse)) {
         put_in_front(outcome_.front, point, no_worse);
       }

@@ -65,7 +65,9 @@ struct ServingPoint {
 /// What a search found.
 struct ServingOutcome {
   std::optional<ServingPlan> plan;  ///< None: nothing in the space holds the targets.
-  std::vector<ServingPoint> front;  ///< Of aggregated workers of the plan's engine and format.
+  /// Aggregated workers of the plan's engine and format within the TTFT, by chunks of the engine.
+  std::vector<ServingPoint> points;
+  std::vector<ServingPoint> front;  ///< Of these; by time per token.
   std::int64_t options = 0;         ///< Workers that the space has: engine, format, layout.
   std::int64_t evaluated = 0;       ///< Steps that were evaluated.
   bool proven = true;               ///< The space was searched in full.
