@@ -20,6 +20,7 @@
 #include "braid/evaluate/serving_page.h"
 #include "braid/report/table.h"
 #include "braid/serve/launch/launch_lines.h"
+#include "braid/serve/launch/manifests.h"
 
 namespace braid {
 namespace {
@@ -174,16 +175,32 @@ struct ServedJob {
   ServingJob job;
 };
 
+/// "serve" of "serve.sh", for the names of what is written beside it.
+std::string stem_of(const std::string& file) {
+  const std::size_t dot = file.rfind('.'), slash = file.rfind('/');
+  const std::size_t name = slash == std::string::npos ? 0 : slash + 1;
+  return dot == std::string::npos || dot <= name ? file : file.substr(0, dot);
+}
+
+/// The engines' command lines, and beside them the manifests of a disaggregated service.
+void write_launch(const ServePlanOptions& options, const ServingPlan& plan, const ServingJob& job) {
+  const LaunchNames names{options.model, options.asked.draft, job.input_tokens + job.output_tokens};
+  write_file(options.out, launch_lines(plan, names));
+  if (!plan.disaggregated || options.out == "-") return;
+  const std::int64_t node = job.system->groups.front().devices_per_node;
+  const std::string stem = stem_of(options.out);
+  write_file(stem + ".dynamo.yaml", dynamo_manifest(plan, names, node));
+  const std::string llm_d = llm_d_manifest(plan, names, node);
+  if (!llm_d.empty()) write_file(stem + ".llm-d.yaml", llm_d);
+}
+
 int run(const ServePlanOptions& options) {
   const double rate = rate_of(options.asked);
   const ServedJob served(options);
   const ServingJob& job = served.job;
   const ServingOutcome outcome = plan_serving(job);
   if (!outcome.plan) return no_plan(outcome, job);
-  if (!options.out.empty()) {
-    write_file(options.out, launch_lines(*outcome.plan, {options.model, options.asked.draft,
-                                                         job.input_tokens + job.output_tokens}));
-  }
+  if (!options.out.empty()) write_launch(options, *outcome.plan, job);
   if (!options.html.empty()) {
     write_file(options.html, serving_page(outcome, job, options.cluster));
   }
@@ -216,7 +233,9 @@ Run add_serve_plan(CLI::App& app) {
       .one_of({"aggregated", "disaggregated"});
   add_count(verb, "--budget", options->budget, 1, std::int64_t{1} << 40,
             "Steps that are evaluated at most");
-  add_output_file(verb, "--out,-o", options->out, "Write the engines' command lines here");
+  add_output_file(
+      verb, "--out,-o", options->out,
+      "Write the engines' command lines here, and manifests of a service of two kinds beside");
   add_output_file(verb, "--html", options->html, "Write a page about the service here");
   verb.add_flag("--json", options->json, "Print exactly one JSON object");
   return [options] { return run(*options); };

@@ -8,11 +8,6 @@
 namespace braid {
 namespace {
 
-/// Sequences of one attention group, for which engines with a scheduler in each count.
-double of_group(const WorkerPlan& of) {
-  return std::ceil(of.limits.sequences / static_cast<double>(of.layout.dp));
-}
-
 std::string vllm_line(const WorkerPlan& of, const LaunchNames& names, WorkerRole role) {
   const ServingLayout& l = of.layout;
   std::string line = fmt::format("vllm serve {} --tensor-parallel-size {}", names.model, l.tp);
@@ -22,7 +17,7 @@ std::string vllm_line(const WorkerPlan& of, const LaunchNames& names, WorkerRole
   if (l.moe_ep > 1) line += " --enable-expert-parallel";
   line +=
       fmt::format(" --max-num-seqs {:.0f} --max-num-batched-tokens {:.0f} --max-model-len {:.0f}",
-                  of_group(of), of.limits.chunk_tokens, names.context);
+                  group_sequences(of), of.limits.chunk_tokens, names.context);
   if (of.format.cache == "fp8") line += " --kv-cache-dtype fp8";
   if (of.draft_tokens > 0) {
     line += fmt::format(
@@ -61,19 +56,22 @@ std::string sglang_line(const WorkerPlan& of, const LaunchNames& names, WorkerRo
   return line;
 }
 
-std::string trtllm_line(const WorkerPlan& of, const LaunchNames& names) {
+std::string trtllm_line(const WorkerPlan& of, const LaunchNames& names, WorkerRole role) {
   const ServingLayout& l = of.layout;
   std::string line =
       fmt::format("trtllm-serve {} --backend pytorch --tp_size {}", names.model, l.tp * l.dp);
   if (l.pp > 1) line += fmt::format(" --pp_size {}", l.pp);
   if (l.moe_ep > 1) line += fmt::format(" --ep_size {}", l.moe_ep);
   line += fmt::format(" --max_batch_size {:.0f} --max_num_tokens {:.0f} --max_seq_len {:.0f}",
-                      of_group(of), of.limits.chunk_tokens, names.context);
+                      group_sequences(of), of.limits.chunk_tokens, names.context);
   // What has no flag stands in the file of --extra_llm_api_options.
   std::string extra;
   if (l.dp > 1) extra += "enable_attention_dp: true\\n";
   extra += "enable_chunked_prefill: true\\n";
   if (of.format.cache == "fp8") extra += "kv_cache_config: {dtype: fp8}\\n";
+  if (role != WorkerRole::all) extra += "cache_transceiver_config: {backend: DEFAULT}\\n";
+  // Not for workers of prompts alone (examples/backends/trtllm/engine_configs of Dynamo).
+  if (role == WorkerRole::prompts) extra += "disable_overlap_scheduler: true\\n";
   if (of.draft_tokens > 0) {
     extra += fmt::format(
         "disable_overlap_scheduler: true\\nspeculative_config: {{decoding_type: DraftTarget, "
@@ -94,9 +92,13 @@ std::string headline(const WorkerPlan& of, WorkerRole role) {
 
 }  // namespace
 
+double group_sequences(const WorkerPlan& of) {
+  return std::ceil(of.limits.sequences / static_cast<double>(of.layout.dp));
+}
+
 std::string launch_line(const WorkerPlan& of, const LaunchNames& names, WorkerRole role) {
   if (of.engine->name == "sglang") return sglang_line(of, names, role);
-  if (of.engine->name == "trtllm") return trtllm_line(of, names);
+  if (of.engine->name == "trtllm") return trtllm_line(of, names, role);
   return vllm_line(of, names, role);
 }
 

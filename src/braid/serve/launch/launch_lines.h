@@ -16,6 +16,9 @@ struct LaunchNames {
   double context = 0;
 };
 
+/// Sequences of one attention group, for which engines with a scheduler in each count.
+double group_sequences(const WorkerPlan& of);
+
 /// The command line of one worker's engine.
 std::string launch_line(const WorkerPlan& of, const LaunchNames& names, WorkerRole role);
 
