@@ -1,3 +1,4 @@
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "braid/base/file.h"
 #include "braid/base/json.h"
 #include "braid/cli/count_option.h"
+#include "braid/cli/requests_text.h"
 #include "braid/cli/served_worker_json.h"
 #include "braid/cli/serving_options.h"
 #include "braid/cli/text_option.h"
@@ -26,7 +28,7 @@ namespace braid {
 namespace {
 
 struct ServePlanOptions {
-  std::string model, cluster, engine, precision, mode, out, html;
+  std::string model, cluster, engine, precision, mode, out, html, requests;
   ServingOptions asked;
   std::int64_t budget = 1'000'000;
   bool json = false;
@@ -90,7 +92,7 @@ void print_front(const ServingOutcome& outcome) {
 }
 
 void print_plan(const ServingOutcome& outcome, const ServePlanOptions& options,
-                const ServingJob& job, double rate) {
+                const ServingJob& job) {
   const ServingPlan& plan = *outcome.plan;
   fmt::print("{} on {} by {} in {}: {:.2f} requests/s on {} GPUs, {:.4f} a GPU\n", options.model,
              options.cluster, plan.decode.engine->name, plan.decode.format.name,
@@ -106,9 +108,6 @@ void print_plan(const ServingOutcome& outcome, const ServePlanOptions& options,
   if (plan.disaggregated) table.push_back(worker_row("prompts", plan.prefill));
   table.push_back(worker_row(plan.disaggregated ? "decoding" : "all", plan.decode));
   fmt::print("{}", text_table(table));
-  if (rate > 0) {
-    fmt::print("\n{:g} requests/s take {} GPUs.\n", rate, devices_for_rate(plan, rate));
-  }
   print_front(outcome);
   fmt::print("\n{} of {} kinds of workers, engines' figures fitted to measured runs.\n",
              outcome.proven ? "The best" : "The best that was found within the budget",
@@ -137,11 +136,12 @@ int no_plan(const ServingOutcome& outcome, const ServingJob& job) {
 
 /// What the job refers to; must stay where it is.
 struct ServedJob {
-  explicit ServedJob(const ServePlanOptions& options)
+  ServedJob(const ServePlanOptions& options, const std::vector<TracedRequest>& requests)
       : model(load_served_model(options.model)),
         system(load_system(options.cluster)),
         kernels(served_kernels(system)) {
     take_options(options.asked, job);
+    take_lengths(options, requests);
     job.model = &model;
     job.system = &system;
     job.kernels = &kernels;
@@ -166,6 +166,24 @@ struct ServedJob {
   }
   ServedJob(const ServedJob&) = delete;
   ServedJob& operator=(const ServedJob&) = delete;
+
+  /// Those that are not given are the trace's means; its longest request must fit the model.
+  void take_lengths(const ServePlanOptions& options, const std::vector<TracedRequest>& requests) {
+    if (requests.empty()) {
+      if (options.asked.input_len > 0 && options.asked.output_len > 0) return;
+      throw Error(Where{"", 0, options.asked.input_len == 0 ? "--input-len" : "--output-len"},
+                  "how long requests are is not known",
+                  "give --input-len and --output-len, or a trace with --requests");
+    }
+    const TraceSummary trace = summary_of(requests);
+    if (options.asked.input_len == 0) job.input_tokens = std::round(trace.input_tokens);
+    if (options.asked.output_len == 0) job.output_tokens = std::round(trace.output_tokens);
+    if (model.positions == 0 || trace.longest <= static_cast<double>(model.positions)) return;
+    throw Error(Where{options.requests, 0, ""},
+                fmt::format("a request has {:.0f} tokens, and {} takes {}", trace.longest,
+                            model.name, model.positions),
+                "leave such requests out");
+  }
 
   ServedModel model;
   System system;
@@ -196,7 +214,9 @@ void write_launch(const ServePlanOptions& options, const ServingPlan& plan, cons
 
 int run(const ServePlanOptions& options) {
   const double rate = rate_of(options.asked);
-  const ServedJob served(options);
+  std::vector<TracedRequest> requests;
+  if (!options.requests.empty()) requests = load_request_trace(options.requests);
+  const ServedJob served(options, requests);
   const ServingJob& job = served.job;
   const ServingOutcome outcome = plan_serving(job);
   if (!outcome.plan) return no_plan(outcome, job);
@@ -204,10 +224,22 @@ int run(const ServePlanOptions& options) {
   if (!options.html.empty()) {
     write_file(options.html, serving_page(outcome, job, options.cluster));
   }
+  std::optional<RatedService> rated;
+  if (rate > 0) rated = smallest_service(*outcome.plan, job, rate);
+  std::optional<ServedTrace> traced;
+  if (!requests.empty()) traced = serve_trace(*outcome.plan, job, requests);
   if (options.json) {
-    fmt::print("{}", to_text(outcome_json(outcome, job, rate)));
+    Json json = outcome_json(outcome, job, rate);
+    if (rated) json["simulated"] = to_json(*rated);
+    if (traced) json["requests"] = to_json(*traced);
+    fmt::print("{}", to_text(json));
   } else {
-    print_plan(outcome, options, job, rate);
+    print_plan(outcome, options, job);
+    if (rate > 0) {
+      fmt::print("\n{:g} requests/s take {} GPUs.\n{}", rate, devices_for_rate(*outcome.plan, rate),
+                 rate_text(rated, rate));
+    }
+    if (traced) fmt::print("{}", trace_text(*traced, *outcome.plan));
   }
   return kFound;
 }
@@ -224,9 +256,10 @@ Run add_serve_plan(CLI::App& app) {
   verb.add_option("MODEL", options->model, "Served or zoo model, config.json, or graph").required();
   verb.add_option("--cluster,-c", options->cluster, "Cluster and devices, such as dgx-h100:8")
       .required();
-  for (const VerbOption& option : add_serving_options(verb, options->asked)) {
-    if (option.is("input-len") || option.is("output-len")) option.required();
-  }
+  add_serving_options(verb, options->asked);
+  add_text(verb, "--requests", options->requests,
+           "Simulate these: JSON lines with timestamp (ms), input_length and output_length")
+      .excludes(verb.option("--rate"));
   add_text(verb, "--engine", options->engine, "Only this engine, of the catalogue or a file");
   add_text(verb, "--precision", options->precision, "Only this precision: bf16, fp8, fp4, int4");
   verb.add_option("--mode", options->mode, "Only workers that do all, or of two kinds")

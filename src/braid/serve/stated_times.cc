@@ -4,28 +4,11 @@
 #include <memory>
 #include <vector>
 
+#include "braid/serve/planned_worker.h"
 #include "braid/serve/worker_rates.h"
 
 namespace braid {
 namespace {
-
-/// A worker with what it refers to; must stay where it is.
-struct StatedWorker {
-  StatedWorker(const WorkerPlan& of, const ServingJob& job) {
-    if (of.draft_tokens > 0 && job.draft.model != nullptr) {
-      draft =
-          std::make_unique<DraftModel>(DraftModel{job.draft.model,
-                                                  draft_format(*job.draft.model, of.format.name),
-                                                  {job.draft.acceptance, of.draft_tokens, 1}});
-    }
-    worker = {job.model, of.engine, job.system, job.kernels, of.format, of.layout, draft.get()};
-  }
-  StatedWorker(const StatedWorker&) = delete;
-  StatedWorker& operator=(const StatedWorker&) = delete;
-
-  std::unique_ptr<DraftModel> draft;
-  Worker worker;
-};
 
 WorkerRoom room_of(const Worker& worker, const BatchLimits& limits, const ServingJob& job) {
   const Engine& engine = *worker.engine;
@@ -68,7 +51,7 @@ class WorkerFigures {
 
  private:
   const WorkerPlan& of_;
-  StatedWorker stated_;
+  PlannedWorker stated_;
   WorkerRoom room_;
   std::unique_ptr<StepModel> step_;
   std::unique_ptr<WorkerSteps> steps_;
@@ -116,7 +99,7 @@ void time_disaggregated(const WorkerFigures& prefill, const WorkerFigures& decod
 }  // namespace
 
 WorkerRoom worker_room(const WorkerPlan& of, const ServingJob& job) {
-  const StatedWorker stated(of, job);
+  const PlannedWorker stated(of, job);
   return room_of(stated.worker, of.limits, job);
 }
 
