@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <map>
 #include <optional>
-#include <regex>
 #include <sstream>
 #include <system_error>
 #include <utility>
@@ -68,17 +67,48 @@ struct Headline {
   std::string precision;
 };
 
-std::optional<Headline> headline_of(const std::string& line) {
-  static const std::regex form(
-      R"(^\s*#\s*([0-9]{1,6}) workers?( of (prompts|decoding))?( in ([a-z0-9]+))?.*)");
-  std::smatch found;
-  if (!std::regex_match(line, found, form)) return std::nullopt;
-  Headline result;
-  result.workers = std::stoll(found[1]);
-  if (found[3].matched) {
-    result.role = found[3] == "prompts" ? WorkerRole::prompts : WorkerRole::decoding;
+/// The words of a line, with signs of redirection as words of their own, without commas behind
+/// them and quotes around them.
+std::vector<std::string> words_of(const std::string& line) {
+  std::string spaced;
+  for (const char c : line) {
+    const bool sign = c == '<' || c == '>' || c == '#';
+    const bool doubled = c == '<' && spaced.ends_with("< ");
+    if (doubled) spaced.pop_back();
+    if (sign && !doubled) spaced += ' ';
+    spaced += c;
+    if (sign) spaced += ' ';
   }
-  result.precision = found[5];
+  std::vector<std::string> words;
+  std::istringstream from(spaced);
+  for (std::string word; from >> word;) {
+    if (word.ends_with(',')) word.pop_back();
+    const bool quoted = word.size() > 1 && word.front() == word.back() &&
+                        (word.front() == '\'' || word.front() == '"');
+    words.push_back(quoted ? word.substr(1, word.size() - 2) : word);
+  }
+  return words;
+}
+
+/// "# 6 workers of prompts in fp8, 1 GPUs each"
+std::optional<Headline> headline_of(const std::string& line) {
+  const std::vector<std::string> words = words_of(line);
+  constexpr std::size_t kMostDigits = 6;
+  const bool form =
+      words.size() >= 3 && words[0] == "#" && (words[2] == "workers" || words[2] == "worker") &&
+      words[1].size() <= kMostDigits && std::all_of(words[1].begin(), words[1].end(), is_digit);
+  if (!form || words[1].empty()) return std::nullopt;
+  Headline result;
+  result.workers = std::stoll(words[1]);
+  std::size_t next = 3;
+  const auto follows = [&](std::string_view word) {
+    return next + 1 < words.size() && words[next] == word;
+  };
+  if (follows("of") && (words[next + 1] == "prompts" || words[next + 1] == "decoding")) {
+    result.role = words[next + 1] == "prompts" ? WorkerRole::prompts : WorkerRole::decoding;
+    next += 2;
+  }
+  if (follows("in")) result.precision = words[next + 1];
   return result;
 }
 
@@ -120,16 +150,19 @@ std::string without_printed(std::string line, std::map<std::string, std::string>
   return line;
 }
 
-/// cat > FILE <<EOF, cat <<'EOF' > FILE, cat >FILE << "EOF".
+/// The file and the last line of cat > FILE <<EOF, cat <<'EOF' > FILE and the like.
 std::optional<std::pair<std::string, std::string>> here_document(const std::string& line) {
-  static const std::regex after(R"re(^\s*cat\s*>\s*(\S+)\s*<<-?\s*['"]?([A-Za-z_]+)['"]?\s*$)re");
-  static const std::regex before(R"re(^\s*cat\s*<<-?\s*['"]?([A-Za-z_]+)['"]?\s*>\s*(\S+)\s*$)re");
-  constexpr std::size_t kMost = 4096;
-  std::smatch found;
-  if (line.size() > kMost) return std::nullopt;
-  if (std::regex_match(line, found, after)) return std::pair(found[1].str(), found[2].str());
-  if (std::regex_match(line, found, before)) return std::pair(found[2].str(), found[1].str());
-  return std::nullopt;
+  std::vector<std::string> words = words_of(line);
+  if (words.size() != 5 || words[0] != "cat") return std::nullopt;
+  if (words[1] == "<<" && words[3] == ">") {
+    std::swap(words[1], words[3]);
+    std::swap(words[2], words[4]);
+  }
+  if (words[1] != ">" || words[3] != "<<") return std::nullopt;
+  std::string& until = words[4];
+  if (until.starts_with('-')) until.erase(0, 1);  // Of <<-EOF.
+  if (until.empty()) return std::nullopt;
+  return std::pair(words[2], until);
 }
 
 LaunchScript launch_script(std::string_view text) {
@@ -154,9 +187,7 @@ LaunchScript launch_script(std::string_view text) {
       part += '\n';
       continue;
     }
-    constexpr std::size_t kLongestHeadline = 256;
-    const auto headline =
-        line.size() <= kLongestHeadline ? headline_of(line) : std::optional<Headline>();
+    const std::optional<Headline> headline = headline_of(line);
     if (headline) script.parts.emplace_back(headline, "");
     script.parts.back().second += without_printed(line, script.files) + "\n";
   }

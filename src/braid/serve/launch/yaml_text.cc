@@ -23,7 +23,7 @@ bool is_plain_word(const std::string& text) {
 /// Single quotes leave what JSON would escape as it is.
 std::string scalar(const Json& value) {
   if (!value.is_string()) return value.dump();
-  const std::string word = value.get<std::string>();
+  std::string word = value.get<std::string>();
   if (is_plain_word(word)) return word;
   const bool printable = std::all_of(word.begin(), word.end(),
                                      [](char c) { return c >= ' ' && c <= '~' && c != '\''; });
