@@ -21,15 +21,14 @@ std::string worker_name(const ServingLayout& layout, std::int64_t draft_tokens) 
 
 using PageRows = std::vector<std::vector<std::string>>;
 
-/// The column `words` has text, the others figures.
-std::string page_table(const PageRows& rows, std::size_t words) {
+/// The first column has names, the others figures.
+std::string page_table(const PageRows& rows) {
   std::string text = "<table class=\"wide figures\">\n";
   for (std::size_t r = 0; r < rows.size(); ++r) {
+    const char* tag = r == 0 ? "th" : "td";
     text += "<tr>";
-    for (std::size_t c = 0; c < rows[r].size(); ++c) {
-      const char* tag = r == 0 ? "th" : "td";
-      text += fmt::format("<{}{}>{}</{}>", tag, c == words ? " class=\"words\"" : "",
-                          escaped(rows[r][c]), tag);
+    for (const std::string& cell : rows[r]) {
+      text += fmt::format("<{}>{}</{}>", tag, escaped(cell), tag);
     }
     text += "</tr>\n";
   }
@@ -57,15 +56,16 @@ std::string cards(const ServingPlan& plan, const ServingJob& job) {
 }
 
 std::string workers_part(const ServingPlan& plan) {
-  PageRows rows = {{"workers for", "layout", "number", "GPUs each", "sequences", "chunk"}};
+  PageRows rows = {{"workers for", "number", "GPUs each", "sequences", "chunk"}};
   const auto add = [&](const char* role, const WorkerPlan& of) {
-    rows.push_back({role, worker_name(of.layout, of.draft_tokens), std::to_string(of.workers),
-                    std::to_string(of.layout.devices()), fmt::format("{:.0f}", of.limits.sequences),
+    rows.push_back({fmt::format("{}: {}", role, worker_name(of.layout, of.draft_tokens)),
+                    std::to_string(of.workers), std::to_string(of.layout.devices()),
+                    fmt::format("{:.0f}", of.limits.sequences),
                     fmt::format("{:.0f}", of.limits.chunk_tokens)});
   };
   if (plan.disaggregated) add("prompts", plan.prefill);
   add(plan.disaggregated ? "decoding" : "all", plan.decode);
-  return section("Workers", page_table(rows, 1));
+  return section("Workers", page_table(rows));
 }
 
 Json point_json(const ServingPoint& point, int group, bool best) {
@@ -154,7 +154,7 @@ std::string front_table(const ServingOutcome& outcome) {
                     fmt::format("{:.4g}", point.tokens_per_s_per_device),
                     fmt::format("{:.0f}", point.sequences)});
   }
-  return section("Workers that no other beats", rows.size() > 1 ? page_table(rows, 0) : "");
+  return section("Workers that no other beats", rows.size() > 1 ? page_table(rows) : "");
 }
 
 }  // namespace
