@@ -40,6 +40,9 @@ done
 for schedule in interleaved zb-v; do
   draw simulate "$work/chunks.json" --schedule $schedule --html "$work/chunks-$schedule.html"
 done
+draw serve-plan deepseek-v3 --cluster dgx-h200:16 --input-len 4096 --output-len 512 --html "$work/serve.html"
+draw serve-plan llama-3-70b --cluster dgx-h100:8 --input-len 4096 --output-len 512 --engine vllm --precision fp8 \
+  --mode aggregated --html "$work/serve-aggregated.html"
 draw validate tests/validate/published_runs.csv --html "$work/validate.html"
 draw explore examples/explore/hpl.yaml --out "$work/explore"
 draw explore examples/explore/llama-3-70b.yaml --out "$work/explore-models"

@@ -27,6 +27,7 @@ seeds_of() {
     # Models of a few hundred bytes, one operator each.
     onnx | program) find /usr/share/libonnx-testdata/data/node -name model.onnx | sort ;;
     quantity) ls fuzz/tokens.dict ;;
+    requests) ls examples/serving/*.jsonl ;;
     record) ls tests/validate/recorded_accuracy.csv ;;
     setup) ls tests/dataflow/small_setup.txt ;;
     *) ls fuzz/seeds/"$1"/* ;;

@@ -9,6 +9,7 @@
 
 #include "braid/base/error.h"
 #include "braid/serve/disaggregated.h"
+#include "braid/serve/launch/launch_lines.h"
 #include "braid/serve/worker_memory.h"
 
 #include "serve/serving_fixture.h"
@@ -66,7 +67,7 @@ TEST(ServingPlan, DividedCachesAreSearchedExactly) {
   EXPECT_GT(found.plan->decode.layout.cp, 1);
   EXPECT_DOUBLE_EQ(found.plan->requests_per_s_per_device(),
                    plan_serving_exhaustively(job).plan->requests_per_s_per_device());
-  EXPECT_THAT(launch_lines(*found.plan, "m", "", 100000),
+  EXPECT_THAT(launch_lines(*found.plan, {"m", "", 100000}),
               HasSubstr(" --decode-context-parallel-size " +
                         std::to_string(found.plan->decode.layout.cp) + " "));
   with.engine.splits_caches.clear();
@@ -116,7 +117,7 @@ TEST(ServingPlan, GivenDraftsAreTaken) {
   ASSERT_TRUE(found.plan);
   EXPECT_EQ(found.plan->decode.draft_tokens, 3);
   EXPECT_EQ(found.plan->decode.layout.pp, 1);
-  EXPECT_THAT(launch_lines(*found.plan, "m", "d", 1152),
+  EXPECT_THAT(launch_lines(*found.plan, {"m", "d", 1152}),
               HasSubstr("--speculative-algorithm STANDALONE --speculative-draft-model-path d "
                         "--speculative-num-steps 3 --speculative-eagle-topk 1 "
                         "--speculative-num-draft-tokens 4"));
@@ -128,15 +129,15 @@ TEST(ServingPlan, EnginesAreToldOfDrafts) {
   plan.decode.draft_tokens = 3;
   const Engine vllm = load_engine("vllm"), trtllm = load_engine("trtllm");
   plan.decode.engine = &vllm;
-  EXPECT_THAT(launch_lines(plan, "m", "d", 1024),
+  EXPECT_THAT(launch_lines(plan, {"m", "d", 1024}),
               HasSubstr(R"( --speculative-config '{"method":"draft_model","model":"d",)"
                         R"("num_speculative_tokens":3,"draft_tensor_parallel_size":2}')"));
   plan.decode.engine = &trtllm;
-  EXPECT_THAT(launch_lines(plan, "m", "d", 1024),
+  EXPECT_THAT(launch_lines(plan, {"m", "d", 1024}),
               HasSubstr("speculative_config: {decoding_type: DraftTarget, max_draft_len: 3, "
                         "speculative_model_dir: d}"));
   plan.decode.draft_tokens = 0;
-  EXPECT_THAT(launch_lines(plan, "m", "", 1024), Not(HasSubstr("speculative")));
+  EXPECT_THAT(launch_lines(plan, {"m", "", 1024}), Not(HasSubstr("speculative")));
 }
 
 /// One kind of worker for one half: what it takes and how many requests a second it does.

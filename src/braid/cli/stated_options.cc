@@ -91,7 +91,7 @@ void add_stated_options(Verb& verb, StatedOptions& options) {
   add_text(
       verb, "--from", options.from,
       "What you run now: a file, or in quotes the command line, of Megatron-LM; torchtitan's TOML "
-      "or recipe; DeepSpeed's JSON; a plan's JSON")
+      "or recipe; DeepSpeed's JSON; a plan's JSON; 'vllm serve …' or another engine's line")
       .group("Job");
   add_text(verb, "--layout", options.layout,
            "Transformer blocks, or layers, of each stage (with --vp of each chunk) in model order: "

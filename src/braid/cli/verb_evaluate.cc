@@ -1,11 +1,13 @@
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
 #include "braid/base/file.h"
 #include "braid/cli/checked_plan.h"
+#include "braid/cli/evaluate_service.h"
 #include "braid/cli/evaluation_json.h"
 #include "braid/cli/run_cost_options.h"
 #include "braid/cli/stated_options.h"
@@ -26,6 +28,8 @@ struct EvaluateOptions {
   JobOptions job;
   StatedOptions stated;
   RunCostOptions run;
+  ServiceCommand service;
+  std::vector<VerbOption> of_services;
   JobOptions best;  ///< Lists of degrees that the best may have.
   std::string output;
   bool alone = false;
@@ -105,7 +109,15 @@ void look_for_best(const EvaluateOptions& options, const LoadedJob& loaded,
   evaluation.changes = change_chain(from, to, rules);
 }
 
-int run(EvaluateOptions options) {
+int run(EvaluateOptions options, const Verb& verb) {
+  const bool serves = is_service(options.stated.from);
+  check_service_options(verb, options.of_services, serves);
+  if (serves) {
+    options.service.from = options.stated.from;
+    options.service.job = &options.job;
+    options.service.alone = options.alone;
+    return evaluate_service_command(options.service);
+  }
   const std::optional<Import> from = read_from(options.stated);
   if (from) take_job(*from, options.job);
   std::optional<Graph> model;
@@ -193,8 +205,9 @@ Run add_evaluate(CLI::App& app) {
   add_output_file(verb, "-o,--output", options->output, "Write the configuration as a plan's JSON")
       .group("Output");
   add_run_cost_options(verb, options->run);
+  options->of_services = add_serving_options(verb, options->service.asked, kServices);
   verb.show_group_if([](const std::string& heading) { return is_shown(heading, {}, false); });
-  return [options] { return run(*options); };
+  return [options, verb] { return run(*options, verb); };
 }
 
 }  // namespace braid

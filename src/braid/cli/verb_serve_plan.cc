@@ -1,8 +1,6 @@
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,81 +11,28 @@
 #include "braid/base/error.h"
 #include "braid/base/file.h"
 #include "braid/base/json.h"
-#include "braid/base/quantity.h"
 #include "braid/cli/count_option.h"
+#include "braid/cli/requests_text.h"
+#include "braid/cli/served_worker_json.h"
+#include "braid/cli/serving_options.h"
 #include "braid/cli/text_option.h"
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
+#include "braid/evaluate/service_evaluation.h"
+#include "braid/evaluate/serving_page.h"
 #include "braid/report/table.h"
-#include "braid/serve/serving_plan.h"
-#include "braid/trust/serving_interval.h"
+#include "braid/serve/launch/launch_lines.h"
+#include "braid/serve/launch/manifests.h"
 
 namespace braid {
 namespace {
 
-constexpr std::int64_t kMostTokens = std::int64_t{1} << 24;
-
 struct ServePlanOptions {
-  std::string model, cluster, engine, precision, mode, ttft = "2 s", tpot = "50 ms", rate, out;
-  std::string draft, acceptance;
-  std::int64_t input_len = 0, output_len = 0, cached = 0, budget = 1'000'000, draft_tokens = 0;
+  std::string model, cluster, engine, precision, mode, out, html, requests;
+  ServingOptions asked;
+  std::int64_t budget = 1'000'000;
   bool json = false;
 };
-
-double target_of(const std::string& option, const std::string& text) {
-  const std::optional<double> seconds = parse_quantity(text, Unit::seconds);
-  if (!seconds || !(*seconds > 0)) {
-    throw Error(Where{"", 0, option}, "'" + text + "' is no time above zero", "such as 50ms");
-  }
-  return *seconds;
-}
-
-/// Requests a second, "20/s"; 0 where none is asked for.
-double rate_of(std::string text) {
-  if (text.empty()) return 0;
-  const std::string given = text;
-  if (text.ends_with("/s")) text.resize(text.size() - 2);
-  char* end = nullptr;
-  const double rate = std::strtod(text.c_str(), &end);
-  if (end == text.c_str() || *end != '\0' || !(rate > 0) || rate > 1e9) {
-    throw Error(Where{"", 0, "--rate"}, "'" + given + "' is no rate of requests above zero",
-                "such as 20/s");
-  }
-  return rate;
-}
-
-/// The draft model's offer; `draft` is what it refers to, and must stay.
-DraftOffer offer_of(const ServePlanOptions& options, const std::optional<ServedModel>& draft) {
-  if (!draft) {
-    if (options.acceptance.empty() && options.draft_tokens == 0) return {};
-    throw Error(Where{"", 0, options.acceptance.empty() ? "--draft-tokens" : "--acceptance"},
-                "there is no draft model", "name one with --draft");
-  }
-  if (options.acceptance.empty()) {
-    throw Error(Where{"", 0, "--draft"}, "how often its tokens are accepted is not known",
-                "say it with --acceptance, such as 0.7");
-  }
-  if (options.mode == "disaggregated") {
-    throw Error(Where{"", 0, "--draft"}, "only workers that do all draft tokens",
-                "leave out --mode disaggregated");
-  }
-  char* end = nullptr;
-  const double acceptance = std::strtod(options.acceptance.c_str(), &end);
-  if (end == options.acceptance.c_str() || *end != '\0' || !(acceptance >= 0 && acceptance <= 1)) {
-    throw Error(Where{"", 0, "--acceptance"},
-                "'" + options.acceptance + "' is no share from 0 to 1", "such as 0.7");
-  }
-  return {&*draft, acceptance, options.draft_tokens};
-}
-
-std::string layout_text(const ServingLayout& layout) {
-  std::string text = fmt::format("TP {}", layout.tp);
-  if (layout.dp > 1) text += fmt::format(", attention DP {}", layout.dp);
-  if (layout.moe_ep > 1) text += fmt::format(", EP {}", layout.moe_ep);
-  if (layout.pp > 1) text += fmt::format(", PP {}", layout.pp);
-  if (layout.cp > 1) text += fmt::format(", DCP {}", layout.cp);
-  return text;
-}
 
 std::string worker_text(const ServingLayout& layout, std::int64_t draft_tokens) {
   return layout_text(layout) + (draft_tokens > 0 ? fmt::format(", drafts {}", draft_tokens) : "");
@@ -100,29 +45,6 @@ std::vector<std::string> worker_row(const char* role, const WorkerPlan& of) {
           worker_text(of.layout, of.draft_tokens),
           fmt::format("{:.0f}", of.limits.sequences),
           fmt::format("{:.0f}", of.limits.chunk_tokens)};
-}
-
-Json worker_json(const WorkerPlan& of) {
-  return {{"engine", of.engine->name},
-          {"precision", of.format.name},
-          {"workers", of.workers},
-          {"devices", of.layout.devices()},
-          {"tp", of.layout.tp},
-          {"pp", of.layout.pp},
-          {"attention_dp", of.layout.dp},
-          {"moe_tp", of.layout.moe_tp},
-          {"moe_ep", of.layout.moe_ep},
-          {"decode_cp", of.layout.cp},
-          {"draft_tokens", of.draft_tokens},
-          {"sequences", of.limits.sequences},
-          {"chunk_tokens", of.limits.chunk_tokens}};
-}
-
-/// Four fifths of measured services as this one were within these factors of their predictions.
-ServingIntervals intervals_of(const ServingPlan& plan, const ServingJob& job) {
-  return serving_intervals({plan.decode.engine->name, job.system->groups.front().chip.name,
-                            job.model->name, plan.decode.format.name, plan.disaggregated},
-                           serving_evidence());
 }
 
 Json outcome_json(const ServingOutcome& outcome, const ServingJob& job, double rate) {
@@ -139,8 +61,8 @@ Json outcome_json(const ServingOutcome& outcome, const ServingJob& job, double r
                   {"requests_per_s", plan.requests_per_s},
                   {"requests_per_s_per_device", plan.requests_per_s_per_device()},
                   {"devices", plan.devices},
-                  {plan.disaggregated ? "decode" : "workers", worker_json(plan.decode)}};
-  if (plan.disaggregated) json["plan"]["prefill"] = worker_json(plan.prefill);
+                  {plan.disaggregated ? "decode" : "workers", to_json(plan.decode)}};
+  if (plan.disaggregated) json["plan"]["prefill"] = to_json(plan.prefill);
   const ServingIntervals sure = intervals_of(plan, job);
   json["plan"]["ttft_interval_s"] = {plan.ttft_s * sure.ttft.low, plan.ttft_s * sure.ttft.high};
   json["plan"]["tpot_interval_s"] = {plan.tpot_s * sure.tpot.low, plan.tpot_s * sure.tpot.high};
@@ -170,14 +92,13 @@ void print_front(const ServingOutcome& outcome) {
 }
 
 void print_plan(const ServingOutcome& outcome, const ServePlanOptions& options,
-                const ServingJob& job, double rate) {
+                const ServingJob& job) {
   const ServingPlan& plan = *outcome.plan;
   fmt::print("{} on {} by {} in {}: {:.2f} requests/s on {} GPUs, {:.4f} a GPU\n", options.model,
              options.cluster, plan.decode.engine->name, plan.decode.format.name,
              plan.requests_per_s, plan.devices, plan.requests_per_s_per_device());
   fmt::print("TTFT {:.0f} ms, TPOT {:.1f} ms, {:.0f} output tokens/s a GPU\n", 1e3 * plan.ttft_s,
-             1e3 * plan.tpot_s,
-             plan.requests_per_s_per_device() * static_cast<double>(options.output_len));
+             1e3 * plan.tpot_s, plan.requests_per_s_per_device() * job.output_tokens);
   const ServingIntervals sure = intervals_of(plan, job);
   fmt::print("80 % of such services: TTFT {:.0f} to {:.0f} ms, TPOT {:.1f} to {:.1f} ms\n\n",
              1e3 * plan.ttft_s * sure.ttft.low, 1e3 * plan.ttft_s * sure.ttft.high,
@@ -187,9 +108,6 @@ void print_plan(const ServingOutcome& outcome, const ServePlanOptions& options,
   if (plan.disaggregated) table.push_back(worker_row("prompts", plan.prefill));
   table.push_back(worker_row(plan.disaggregated ? "decoding" : "all", plan.decode));
   fmt::print("{}", text_table(table));
-  if (rate > 0) {
-    fmt::print("\n{:g} requests/s take {} GPUs.\n", rate, devices_for_rate(plan, rate));
-  }
   print_front(outcome);
   fmt::print("\n{} of {} kinds of workers, engines' figures fitted to measured runs.\n",
              outcome.proven ? "The best" : "The best that was found within the budget",
@@ -216,54 +134,112 @@ int no_plan(const ServingOutcome& outcome, const ServingJob& job) {
   return kInfeasible;
 }
 
-int run(const ServePlanOptions& options) {
-  const double rate = rate_of(options.rate);
-  ServingJob job;
-  job.ttft_s = target_of("--ttft", options.ttft);
-  job.tpot_s = target_of("--tpot", options.tpot);
-  const ServedModel model = load_served_model(options.model);
-  const System system = load_system(options.cluster);
-  if (!is_homogeneous(system)) {
-    throw Error(Where{"", 0, "--cluster"}, "serving is planned for one kind of device");
+/// What the job refers to; must stay where it is.
+struct ServedJob {
+  ServedJob(const ServePlanOptions& options, const std::vector<TracedRequest>& requests)
+      : model(load_served_model(options.model)),
+        system(load_system(options.cluster)),
+        kernels(served_kernels(system)) {
+    take_options(options.asked, job);
+    take_lengths(options, requests);
+    job.model = &model;
+    job.system = &system;
+    job.kernels = &kernels;
+    if (options.engine.empty()) {
+      for (const Engine& engine : engine_catalogue()) job.engines.push_back(&engine);
+    } else {
+      own = load_engine(options.engine);
+      job.engines = {&*own};
+    }
+    job.formats = options.precision.empty()
+                      ? serving_formats(model)
+                      : std::vector<ServingFormat>{serving_format(model, options.precision)};
+    job.aggregated = options.mode != "disaggregated";
+    job.disaggregated = options.mode != "aggregated";
+    job.budget = options.budget;
+    if (!options.asked.draft.empty()) draft = load_served_model(options.asked.draft);
+    job.draft = offer_of(options.asked, draft ? &*draft : nullptr);
+    if (draft && options.mode == "disaggregated") {
+      throw Error(Where{"", 0, "--draft"}, "only workers that do all draft tokens",
+                  "leave out --mode disaggregated");
+    }
   }
-  const Chip& chip = system.groups.front().chip;
-  const std::optional<ChipKernels> kernels = load_kernels(chip);
-  if (!kernels) {
-    throw Error(Where{"", 0, "--cluster"}, "no kernels of " + chip.name + " were measured",
-                "docs/kernels.md lists the chips whose kernels were");
+  ServedJob(const ServedJob&) = delete;
+  ServedJob& operator=(const ServedJob&) = delete;
+
+  /// Those that are not given are the trace's means; its longest request must fit the model.
+  void take_lengths(const ServePlanOptions& options, const std::vector<TracedRequest>& requests) {
+    if (requests.empty()) {
+      if (options.asked.input_len > 0 && options.asked.output_len > 0) return;
+      throw Error(Where{"", 0, options.asked.input_len == 0 ? "--input-len" : "--output-len"},
+                  "how long requests are is not known",
+                  "give --input-len and --output-len, or a trace with --requests");
+    }
+    const TraceSummary trace = summary_of(requests);
+    if (options.asked.input_len == 0) job.input_tokens = std::round(trace.input_tokens);
+    if (options.asked.output_len == 0) job.output_tokens = std::round(trace.output_tokens);
+    if (model.positions == 0 || trace.longest <= static_cast<double>(model.positions)) return;
+    throw Error(Where{options.requests, 0, ""},
+                fmt::format("a request has {:.0f} tokens, and {} takes {}", trace.longest,
+                            model.name, model.positions),
+                "leave such requests out");
   }
-  job.model = &model;
-  job.system = &system;
-  job.kernels = &*kernels;
+
+  ServedModel model;
+  System system;
+  ChipKernels kernels;
   std::optional<Engine> own;
-  if (options.engine.empty()) {
-    for (const Engine& engine : engine_catalogue()) job.engines.push_back(&engine);
-  } else {
-    own = load_engine(options.engine);
-    job.engines = {&*own};
-  }
-  job.formats = options.precision.empty()
-                    ? serving_formats(model)
-                    : std::vector<ServingFormat>{serving_format(model, options.precision)};
-  job.input_tokens = static_cast<double>(options.input_len);
-  job.output_tokens = static_cast<double>(options.output_len);
-  job.cached_share = static_cast<double>(options.cached) / 100;
-  job.aggregated = options.mode != "disaggregated";
-  job.disaggregated = options.mode != "aggregated";
-  job.budget = options.budget;
   std::optional<ServedModel> draft;
-  if (!options.draft.empty()) draft = load_served_model(options.draft);
-  job.draft = offer_of(options, draft);
+  ServingJob job;
+};
+
+/// "serve" of "serve.sh", for the names of what is written beside it.
+std::string stem_of(const std::string& file) {
+  const std::size_t dot = file.rfind('.'), slash = file.rfind('/');
+  const std::size_t name = slash == std::string::npos ? 0 : slash + 1;
+  return dot == std::string::npos || dot <= name ? file : file.substr(0, dot);
+}
+
+/// The engines' command lines, and beside them the manifests of a disaggregated service.
+void write_launch(const ServePlanOptions& options, const ServingPlan& plan, const ServingJob& job) {
+  const LaunchNames names{options.model, options.asked.draft, job.input_tokens + job.output_tokens};
+  write_file(options.out, launch_lines(plan, names));
+  if (!plan.disaggregated || options.out == "-") return;
+  const std::int64_t node = job.system->groups.front().devices_per_node;
+  const std::string stem = stem_of(options.out);
+  write_file(stem + ".dynamo.yaml", dynamo_manifest(plan, names, node));
+  const std::string llm_d = llm_d_manifest(plan, names, node);
+  if (!llm_d.empty()) write_file(stem + ".llm-d.yaml", llm_d);
+}
+
+int run(const ServePlanOptions& options) {
+  const double rate = rate_of(options.asked);
+  std::vector<TracedRequest> requests;
+  if (!options.requests.empty()) requests = load_request_trace(options.requests);
+  const ServedJob served(options, requests);
+  const ServingJob& job = served.job;
   const ServingOutcome outcome = plan_serving(job);
   if (!outcome.plan) return no_plan(outcome, job);
-  if (!options.out.empty()) {
-    write_file(options.out, launch_lines(*outcome.plan, options.model, options.draft,
-                                         job.input_tokens + job.output_tokens));
+  if (!options.out.empty()) write_launch(options, *outcome.plan, job);
+  if (!options.html.empty()) {
+    write_file(options.html, serving_page(outcome, job, options.cluster));
   }
+  std::optional<RatedService> rated;
+  if (rate > 0) rated = smallest_service(*outcome.plan, job, rate);
+  std::optional<ServedTrace> traced;
+  if (!requests.empty()) traced = serve_trace(*outcome.plan, job, requests);
   if (options.json) {
-    fmt::print("{}", to_text(outcome_json(outcome, job, rate)));
+    Json json = outcome_json(outcome, job, rate);
+    if (rated) json["simulated"] = to_json(*rated);
+    if (traced) json["requests"] = to_json(*traced);
+    fmt::print("{}", to_text(json));
   } else {
-    print_plan(outcome, options, job, rate);
+    print_plan(outcome, options, job);
+    if (rate > 0) {
+      fmt::print("\n{:g} requests/s take {} GPUs.\n{}", rate, devices_for_rate(*outcome.plan, rate),
+                 rate_text(rated, rate));
+    }
+    if (traced) fmt::print("{}", trace_text(*traced, *outcome.plan));
   }
   return kFound;
 }
@@ -280,29 +256,20 @@ Run add_serve_plan(CLI::App& app) {
   verb.add_option("MODEL", options->model, "Served or zoo model, config.json, or graph").required();
   verb.add_option("--cluster,-c", options->cluster, "Cluster and devices, such as dgx-h100:8")
       .required();
-  add_count(verb, "--input-len", options->input_len, 1, kMostTokens, "Tokens of a request's input")
-      .required();
-  add_count(verb, "--output-len", options->output_len, 1, kMostTokens,
-            "Tokens of a request's output")
-      .required();
-  add_text(verb, "--ttft", options->ttft, "Target: mean time to the first token").show_default();
-  add_text(verb, "--tpot", options->tpot, "Target: mean time for each further token")
-      .show_default();
-  add_text(verb, "--rate", options->rate, "Also tell the GPUs for so many requests (20/s)");
+  add_serving_options(verb, options->asked);
+  add_text(verb, "--requests", options->requests,
+           "Simulate these: JSON lines with timestamp (ms), input_length and output_length")
+      .excludes(verb.option("--rate"));
   add_text(verb, "--engine", options->engine, "Only this engine, of the catalogue or a file");
   add_text(verb, "--precision", options->precision, "Only this precision: bf16, fp8, fp4, int4");
   verb.add_option("--mode", options->mode, "Only workers that do all, or of two kinds")
       .one_of({"aggregated", "disaggregated"});
-  add_count(verb, "--cached", options->cached, 0, 99,
-            "Percent of the input that a prefix cache has");
-  add_text(verb, "--draft", options->draft, "Draft model for speculative decoding");
-  add_text(verb, "--acceptance", options->acceptance,
-           "Chance that a drafted token is accepted where those before it were");
-  add_count(verb, "--draft-tokens", options->draft_tokens, 1, 64,
-            "Tokens that are drafted at once; else as many as are best, or none");
   add_count(verb, "--budget", options->budget, 1, std::int64_t{1} << 40,
             "Steps that are evaluated at most");
-  add_output_file(verb, "--out,-o", options->out, "Write the engines' command lines here");
+  add_output_file(
+      verb, "--out,-o", options->out,
+      "Write the engines' command lines here, and manifests of a service of two kinds beside");
+  add_output_file(verb, "--html", options->html, "Write a page about the service here");
   verb.add_flag("--json", options->json, "Print exactly one JSON object");
   return [options] { return run(*options); };
 }

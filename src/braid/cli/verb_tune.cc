@@ -23,6 +23,7 @@
 #include "braid/cli/verbs.h"
 #include "braid/plan/names.h"
 #include "braid/plan/plan_json.h"
+#include "braid/report/plan_text.h"
 #include "braid/report/table.h"
 #include "braid/trainers/registry.h"
 #include "braid/trust/job_traits.h"

@@ -137,7 +137,7 @@ Engine read_engine(const Value& root) {
   const Value does = root["does"];
   does.expect_only({"joins_prompts", "chunk_tokens", "memory_share", "share_of_free",
                     "most_sequences", "reserves_output", "block_tokens", "graph_sequences",
-                    "graph_memory", "static_scales", "splits_caches"});
+                    "graph_memory", "static_scales", "splits_caches", "groups_divide_heads"});
   constexpr double kMost = 1e9;
   engine.joins_prompts = entry(does, "joins_prompts", engine).as_bool();
   engine.chunk_tokens = entry(does, "chunk_tokens", engine).as_double_in(16, kMost);
@@ -149,6 +149,9 @@ Engine read_engine(const Value& root) {
   engine.graph_sequences = entry(does, "graph_sequences", engine).as_double_in(0, kMost);
   engine.graph_bytes = entry(does, "graph_memory", engine).as_quantity(Unit::bytes);
   engine.static_scales = entry(does, "static_scales", engine).as_bool();
+  if (does["groups_divide_heads"].exists()) {
+    engine.groups_divide_heads = entry(does, "groups_divide_heads", engine).as_bool();
+  }
   engine.splits_caches = words(entry(does, "splits_caches", engine));
   read_kernels_used(root["kernels"], engine);
   read_figures(root["figures"], engine);

@@ -73,16 +73,17 @@ struct EngineKernels {
 /// A serving engine as its YAML file has it (docs/file-formats.md, "Engines").
 struct Engine {
   std::string name, title;
-  bool joins_prompts = true;     ///< Chunks of prompts and decoding sequences share steps.
-  double chunk_tokens = 8192;    ///< New tokens of a step at most, by default.
-  double memory_share = 0.9;     ///< Of the device's memory that the engine takes.
-  bool share_of_free = false;    ///< That share is of what weights leave, for the cache alone.
-  double most_sequences = 256;   ///< That run at once, by default.
-  bool reserves_output = false;  ///< A request starts when all of its tokens have room.
-  double block_tokens = 16;      ///< Of a page of the cache.
-  double graph_sequences = 512;  ///< Steps of as many sequences at most are captured.
-  double graph_bytes = 0;        ///< Memory of captured graphs.
-  bool static_scales = false;    ///< fp8 with one scale a tensor quantises in the kernel before.
+  bool joins_prompts = true;        ///< Chunks of prompts and decoding sequences share steps.
+  double chunk_tokens = 8192;       ///< New tokens of a step at most, by default.
+  double memory_share = 0.9;        ///< Of the device's memory that the engine takes.
+  bool share_of_free = false;       ///< That share is of what weights leave, for the cache alone.
+  double most_sequences = 256;      ///< That run at once, by default.
+  bool reserves_output = false;     ///< A request starts when all of its tokens have room.
+  double block_tokens = 16;         ///< Of a page of the cache.
+  double graph_sequences = 512;     ///< Steps of as many sequences at most are captured.
+  double graph_bytes = 0;           ///< Memory of captured graphs.
+  bool static_scales = false;       ///< fp8 with one scale a tensor quantises in the kernel before.
+  bool groups_divide_heads = true;  ///< Attention groups may have tensor parallelism of their own.
   /// Of which attention the caches can be divided by tokens: "attention", "latent".
   std::vector<std::string> splits_caches;
   EngineKernels kernels;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace braid {
 
@@ -17,5 +18,8 @@ struct ServingLayout {
   std::int64_t devices() const { return tp * dp * pp; }
   friend bool operator==(const ServingLayout&, const ServingLayout&) = default;
 };
+
+/// "TP 2, attention DP 4, EP 8, PP 2, DCP 2"; degrees of 1 but TP's are left out.
+std::string layout_text(const ServingLayout& layout);
 
 }  // namespace braid

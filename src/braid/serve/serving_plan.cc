@@ -11,8 +11,8 @@
 #include "braid/base/error.h"
 #include "braid/base/pareto_front.h"
 #include "braid/serve/cache_split.h"
-#include "braid/serve/disaggregated.h"
 #include "braid/serve/worker_memory.h"
+#include "braid/serve/worker_rates.h"
 
 namespace braid {
 namespace {
@@ -25,14 +25,6 @@ bool divides_heads(const ServedLayer& layer, std::int64_t ranks) {
   return whole(layer.heads) && whole(layer.state_heads);
 }
 
-/// The draft model's format: the target's precision if it is published in that, else bf16.
-ServingFormat draft_format(const ServedModel& draft, const std::string& precision) {
-  for (const ServingFormat& format : serving_formats(draft)) {
-    if (format.name == precision) return format;
-  }
-  return serving_format(draft, "bf16");
-}
-
 /// One engine, format and layout, with what its steps take by chunk.
 struct ServingOption {
   const Engine* engine = nullptr;
@@ -42,8 +34,9 @@ struct ServingOption {
   std::unique_ptr<StepModel> step;
   std::vector<WorkerSteps> by_default;  ///< One: of the engine's own chunk.
   std::array<std::vector<WorkerSteps>, kChunkSizes.size()>
-      chunks;                             ///< One or, not yet asked, none.
-  TimeFactors aggregated, disaggregated;  ///< Corrections of its times.
+      chunks;                                     ///< One or, not yet asked, none.
+  TimeFactors aggregated, disaggregated;          ///< Corrections of its times.
+  std::array<double, kChunkSizes.size()> held{};  ///< Sequences, by chunk.
   std::vector<double> batches;
   std::vector<double> decode_s;  ///< Not corrected.
   double devices() const { return static_cast<double>(layout.devices()); }
@@ -110,8 +103,7 @@ const WorkerSteps& ServingSearch::steps_of(ServingOption& option, std::size_t ch
 ServingTimes ServingSearch::times(const ServingOption& option, const WorkerSteps& steps,
                                   double batch) {
   outcome_.evaluated += kMostSteadySteps;
-  // Just as many requests under way as keep `batch` sequences decoding.
-  return corrected(steady_state(steps, steps.step().figures(), {batch}), option.aggregated);
+  return batch_times(steps, batch, option.aggregated);
 }
 
 /// How many tokens workers of a layout may draft.
@@ -132,6 +124,7 @@ std::vector<std::int64_t> ServingSearch::draft_choices(const ServingLayout& layo
 
 void ServingSearch::add_layouts(const Engine* engine, const ServingFormat& format,
                                 ServingLayout layout) {
+  if (layout.dp > 1 && layout.tp > 1 && !engine->groups_divide_heads) return;
   for (const std::int64_t cp : cache_splits(*job_.model, *engine, layout.tp)) {
     layout.cp = cp;
     for (const std::int64_t k : draft_choices(layout)) add_option(engine, format, layout, k);
@@ -149,10 +142,15 @@ void ServingSearch::add_option(const Engine* engine, const ServingFormat& format
   }
   const Worker worker{job_.model, engine, job_.system,        job_.kernels,
                       format,     layout, option->draft.get()};
-  const WorkerMemory memory = worker_memory(worker, engine->chunk_tokens);
-  const double held =
-      held_sequences(worker, memory, kept_tokens(*engine, job_.input_tokens, job_.output_tokens));
+  const double kept = kept_tokens(*engine, job_.input_tokens, job_.output_tokens);
+  const auto held_with = [&](double chunk) {
+    return held_sequences(worker, worker_memory(worker, chunk), kept);
+  };
+  const double held = held_with(engine->chunk_tokens);
   if (held < 1) return;
+  for (std::size_t chunk = 0; chunk < kChunkSizes.size(); ++chunk) {
+    option->held[chunk] = std::min(held, held_with(kChunkSizes[chunk]));
+  }
   option->engine = engine;
   option->format = format;
   option->layout = layout;
@@ -215,6 +213,7 @@ void ServingSearch::try_aggregated(const BatchChoice& choice) {
   ServingOption& option = *choice.option;
   const double batch = option.batches[choice.batch];
   for (std::size_t chunk = 0; chunk < kChunkSizes.size(); ++chunk) {
+    if (batch > option.held[chunk]) continue;
     const ServingTimes found = times(option, steps_of(option, chunk), batch);
     ServingPlan plan;
     plan.decode = option.plan(job_.system->device_count / option.layout.devices(),
@@ -251,26 +250,14 @@ void ServingSearch::search_aggregated() {
   }
 }
 
-/// The most requests a second that prompts' workers of this kind take within the TTFT: their queue,
-/// M/D/1, may wait for what the target leaves.
 HalfChoice ServingSearch::prompts_of(ServingOption& option) {
   HalfChoice best;
-  const Worker& worker = option.step->worker();
-  const double fixed_s = option.engine->figures.request_s + option.engine->figures.handover_s +
-                         cache_transfer_s(worker, job_.input_tokens);
   for (std::size_t chunk = 0; chunk < kChunkSizes.size(); ++chunk) {
-    const BatchLimits limits{kChunkSizes[chunk], option.batches.back()};
-    const WorkerSteps& steps = steps_of(option, chunk);
-    const double together = steps.most_side();
+    const double batch = std::min(option.batches.back(), option.held[chunk]);
+    if (batch < 1) continue;
     outcome_.evaluated += 3;
-    const double step_s = steps.prompts_s(together, option.engine->figures);
-    const double all = together * static_cast<double>(option.layout.dp * option.layout.pp);
-    const double slack_s = job_.ttft_s / option.disaggregated.ttft - fixed_s - step_s;
-    if (slack_s < 0) continue;
-    // busy / (2 (1 - busy)) step = slack
-    const double busy = 2 * slack_s / (2 * slack_s + step_s);
-    const double rate = busy * all / step_s;
-    if (rate > best.rate) best = {&option, rate, limits, job_.ttft_s};
+    const double rate = prompts_rate(steps_of(option, chunk), job_.ttft_s, option.disaggregated);
+    if (rate > best.rate) best = {&option, rate, {kChunkSizes[chunk], batch}, job_.ttft_s};
   }
   return best;
 }
@@ -322,7 +309,8 @@ void ServingSearch::search_disaggregated() {
   };
   for (const auto& option : options_) {
     if (option->layout.cp > 1 || option->draft) continue;
-    const std::string key = option->engine->name + ' ' + option->format.name;
+    const std::string key =
+        option->engine->name + ' ' + option->format.name + ' ' + option->format.cache;
     keep(prefills[key], prompts_of(*option));
     keep(decodes[key], decoding_of(*option));
   }
@@ -340,7 +328,9 @@ void ServingSearch::add_front() {
     return a.tpot_s <= b.tpot_s && a.tokens_per_s_per_device >= b.tokens_per_s_per_device;
   };
   for (const auto& option : options_) {
-    if (option->engine != of.engine || option->format.name != of.format.name) continue;
+    const bool same_format =
+        option->format.name == of.format.name && option->format.cache == of.format.cache;
+    if (option->engine != of.engine || !same_format) continue;
     for (const double batch : option->batches) {
       const ServingTimes found = times(*option, option->by_default.front(), batch);
       if (found.ttft_s > job_.ttft_s) continue;
@@ -350,6 +340,7 @@ void ServingSearch::add_front() {
                                option->layout,
                                batch,
                                option->draft_tokens()};
+      outcome_.points.push_back(point);
       if (!is_dominated(outcome_.front, point, no_worse)) {
         put_in_front(outcome_.front, point, no_worse);
       }
@@ -360,12 +351,8 @@ void ServingSearch::add_front() {
 }
 
 ServingOutcome ServingSearch::run() {
+  check_context(job_);
   const double context = job_.input_tokens + job_.output_tokens;
-  if (job_.model->positions > 0 && context > static_cast<double>(job_.model->positions)) {
-    throw Error(Where{"", 0, "--input-len"}, "input and output are longer than the " +
-                                                 std::to_string(job_.model->positions) +
-                                                 " tokens that " + job_.model->name + " takes");
-  }
   if (job_.draft.model != nullptr) check_draft(*job_.draft.model, *job_.model, context);
   add_options();
   if (job_.disaggregated) search_disaggregated();
@@ -397,6 +384,15 @@ std::vector<ServingLayout> serving_layouts(const ServedModel& model, const Syste
     }
   }
   return layouts;
+}
+
+void check_context(const ServingJob& job) {
+  const ServedModel& model = *job.model;
+  if (model.positions == 0) return;
+  if (job.input_tokens + job.output_tokens <= static_cast<double>(model.positions)) return;
+  throw Error(Where{"", 0, "--input-len"}, "input and output are longer than the " +
+                                               std::to_string(model.positions) + " tokens that " +
+                                               model.name + " takes");
 }
 
 ServingOutcome plan_serving(const ServingJob& job) { return ServingSearch(job, false).run(); }

@@ -65,7 +65,9 @@ struct ServingPoint {
 /// What a search found.
 struct ServingOutcome {
   std::optional<ServingPlan> plan;  ///< None: nothing in the space holds the targets.
-  std::vector<ServingPoint> front;  ///< Of aggregated workers of the plan's engine and format.
+  /// Aggregated workers of the plan's engine and format within the TTFT, by chunks of the engine.
+  std::vector<ServingPoint> points;
+  std::vector<ServingPoint> front;  ///< Of these; by time per token.
   std::int64_t options = 0;         ///< Workers that the space has: engine, format, layout.
   std::int64_t evaluated = 0;       ///< Steps that were evaluated.
   bool proven = true;               ///< The space was searched in full.
@@ -79,9 +81,12 @@ struct ServingOutcome {
 /// is room for, or workers of prompts and of decoding, any numbers of either. Workers that do all
 /// may also divide caches by tokens (cache_splits()) or, with one stage and one attention group,
 /// draft 1 to kMostDraftTokens tokens with a draft model whose heads their tensor parallelism
-/// divides.
+/// divides. Groups of engines that do not divide heads within them have one rank.
 std::vector<ServingLayout> serving_layouts(const ServedModel& model, const System& system);
 inline constexpr std::array kChunkSizes = {2048.0, 4096.0, 8192.0, 16384.0};
+
+/// Throws Error naming --input-len where requests are longer than the model's context.
+void check_context(const ServingJob& job);
 
 /// The plan of that space with most requests a second and device within both targets; of those the
 /// one with fewest devices to a worker. Exact: options are looked at in the order of a bound,
@@ -96,10 +101,5 @@ ServingOutcome plan_serving_exhaustively(const ServingJob& job);
 /// Devices for `rate` requests a second: whole workers of the plan, in its proportions where it has
 /// two kinds.
 std::int64_t devices_for_rate(const ServingPlan& plan, double rate);
-
-/// The plan as command lines of its engine, one a line, for sequences of `context` tokens. `draft`
-/// names the draft model, if there is one.
-std::string launch_lines(const ServingPlan& plan, const std::string& model,
-                         const std::string& draft, double context);
 
 }  // namespace braid

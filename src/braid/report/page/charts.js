@@ -165,8 +165,8 @@ function inspect(plot, svg, tip, points) {
   };
 }
 
-// {title, x: [{name, unit}], y: {name, unit}, log, square, front, groups: [name], points: [{x: [number], y, group,
-// best, text}]}
+// {title, x: [{name, unit}], y: {name, unit}, log, square, front, limit: {x, name}, groups: [name], points: [{x: [number],
+// y, group, best, text}]}
 // front: best points stand out, and a line is the most that each x buys. square: both axes are alike, with the diagonal and lines a fifth off.
 function scatter(figure, data) {
   let which = 0;
@@ -221,6 +221,15 @@ function scatter(figure, data) {
       });
       const steps = front.map((p, i) => (i === 0 ? `M${p.px} ${p.py}` : `H${p.px}V${p.py}`)).join("");
       body.append("path").attr("class", "front").attr("d", `${steps}H${width - kMargin.right}`);
+    }
+    if (data.limit) {
+      const at = x(data.limit.x / xUnit.scale), right = width - kMargin.right;
+      if (at > kMargin.left && at < right) {
+        body.append("line").attr("class", "limit").attr("x1", at).attr("x2", at).attr("y1", kMargin.top)
+            .attr("y2", height - kMargin.bottom);
+        body.append("text").attr("class", "limit-name").attr("x", at + (at < right - 60 ? 5 : -5)).attr("y", kMargin.top + 12)
+            .attr("text-anchor", at < right - 60 ? "start" : "end").text(data.limit.name);
+      }
     }
     body.selectAll("path.point").data([...shown].sort((a, b) => (a.best || 0) - (b.best || 0))).enter().append("path")
         .attr("class", (p) => `point${data.front && !p.best ? " dominated" : ""}${faded(p.group) ? " faded" : ""}`)

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "braid/serve/launch/launch_reader.h"
+#include "braid/trainers/exchange/given_arguments.h"
+
+namespace braid {
+
+/// The arguments of one engine's command, and where what they say goes.
+struct EngineArguments {
+  GivenArguments& given;
+  LaunchedWorker& worker;
+  std::vector<std::string>& notes;
+};
+
+void read_vllm_arguments(EngineArguments to);
+void read_sglang_arguments(EngineArguments to);
+/// `file_of` gives the text of a file that the command names. Returns its keys that are not known.
+std::vector<std::string> read_trtllm_arguments(
+    EngineArguments to, const std::function<std::string(const std::string&)>& file_of);
+
+/// Words of a command with the names that stand for others written out: "-tp" as
+/// "--tensor-parallel-size".
+struct OtherName {
+  std::string_view is, stands_for;
+};
+std::vector<std::string> written_out(std::span<const std::string> words,
+                                     std::span<const OtherName> names);
+
+/// A count that may end with k, m, g (thousands) or K, M, G (1,024s), as "32k"; nullopt: not given,
+/// or "auto" and -1, which leave it to the engine. Throws Error.
+std::optional<double> tokens_of(GivenArguments& given, std::string_view name);
+/// A share above 0 and up to 1. Throws Error.
+std::optional<double> share_of(GivenArguments& given, std::string_view name);
+/// A degree of parallelism, 1 where it is not given. Throws Error.
+std::int64_t degree_of(GivenArguments& given, std::string_view name);
+
+/// The precision of weights that a method of quantisation means: "fp8", "fp4", "int4"; empty where
+/// it is not known.
+std::string precision_of_method(std::string_view method);
+/// "fp8" or "bf16" of the name that an engine has for the numbers of its cache; empty: as the
+/// checkpoint says. Throws Error naming the argument.
+std::string cache_of(GivenArguments& given, std::string_view name);
+
+/// Adds a sentence for each argument that is given and not modelled.
+struct NotModelled {
+  std::string_view name, why;
+};
+void note_given(EngineArguments to, std::span<const NotModelled> arguments);
+
+}  // namespace braid

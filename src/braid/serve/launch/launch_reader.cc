@@ -1,0 +1,330 @@
+#include "braid/serve/launch/launch_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <system_error>
+#include <utility>
+
+#include "braid/base/error.h"
+#include "braid/base/file.h"
+#include "braid/base/text.h"
+#include "braid/serve/launch/engine_arguments.h"
+#include "braid/trainers/exchange/shell_script.h"
+
+namespace braid {
+namespace {
+
+constexpr std::array kVllmNames = {OtherName{"-tp", "--tensor-parallel-size"},
+                                   OtherName{"-pp", "--pipeline-parallel-size"},
+                                   OtherName{"-dp", "--data-parallel-size"},
+                                   OtherName{"-dpl", "--data-parallel-size-local"},
+                                   OtherName{"-dpa", "--data-parallel-address"},
+                                   OtherName{"-dpp", "--data-parallel-rpc-port"},
+                                   OtherName{"-dcp", "--decode-context-parallel-size"},
+                                   OtherName{"-pcp", "--prefill-context-parallel-size"},
+                                   OtherName{"-ep", "--enable-expert-parallel"},
+                                   OtherName{"-q", "--quantization"},
+                                   OtherName{"-sc", "--speculative-config"}};
+constexpr std::array kSglangNames = {
+    OtherName{"--tp", "--tp-size"},   OtherName{"--tensor-parallel-size", "--tp-size"},
+    OtherName{"--pp", "--pp-size"},   OtherName{"--pipeline-parallel-size", "--pp-size"},
+    OtherName{"--dp", "--dp-size"},   OtherName{"--data-parallel-size", "--dp-size"},
+    OtherName{"--ep", "--ep-size"},   OtherName{"--expert-parallel-size", "--ep-size"},
+    OtherName{"--dcp", "--dcp-size"}, OtherName{"--model", "--model-path"}};
+
+/// The command of an engine within the words of one: which it is, where its arguments begin.
+struct EngineCommand {
+  std::string engine;
+  std::size_t arguments = 0;
+};
+
+std::optional<EngineCommand> engine_command(const std::vector<std::string>& words) {
+  const auto is = [&](std::size_t at, std::string_view name) {
+    if (at >= words.size()) return false;
+    const std::string_view word = words[at];
+    return word.substr(word.rfind('/') + 1) == name;
+  };
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (is(i, "vllm") && is(i + 1, "serve")) return EngineCommand{"vllm", i + 2};
+    if (words[i] == "vllm.entrypoints.openai.api_server") return EngineCommand{"vllm", i + 1};
+    if (words[i] == "sglang.launch_server") return EngineCommand{"sglang", i + 1};
+    if (is(i, "sglang") && is(i + 1, "serve")) return EngineCommand{"sglang", i + 2};
+    if (is(i, "trtllm-serve")) {
+      return EngineCommand{"trtllm", is(i + 1, "serve") ? i + 2 : i + 1};
+    }
+  }
+  return std::nullopt;
+}
+
+/// What a comment says of the next command.
+struct Headline {
+  std::int64_t workers = 0;
+  std::optional<WorkerRole> role;
+  std::string precision;
+};
+
+/// The words of a line, with signs of redirection as words of their own, without commas behind
+/// them and quotes around them.
+std::vector<std::string> words_of(const std::string& line) {
+  std::string spaced;
+  for (const char c : line) {
+    const bool sign = c == '<' || c == '>' || c == '#';
+    const bool doubled = c == '<' && spaced.ends_with("< ");
+    if (doubled) spaced.pop_back();
+    if (sign && !doubled) spaced += ' ';
+    spaced += c;
+    if (sign) spaced += ' ';
+  }
+  std::vector<std::string> words;
+  std::istringstream from(spaced);
+  for (std::string word; from >> word;) {
+    if (word.ends_with(',')) word.pop_back();
+    const bool quoted = word.size() > 1 && word.front() == word.back() &&
+                        (word.front() == '\'' || word.front() == '"');
+    words.push_back(quoted ? word.substr(1, word.size() - 2) : word);
+  }
+  return words;
+}
+
+/// "# 6 workers of prompts in fp8, 1 GPUs each"
+std::optional<Headline> headline_of(const std::string& line) {
+  const std::vector<std::string> words = words_of(line);
+  constexpr std::size_t kMostDigits = 6;
+  const bool form =
+      words.size() >= 3 && words[0] == "#" && (words[2] == "workers" || words[2] == "worker") &&
+      words[1].size() <= kMostDigits && std::all_of(words[1].begin(), words[1].end(), is_digit);
+  if (!form || words[1].empty()) return std::nullopt;
+  Headline result;
+  result.workers = std::stoll(words[1]);
+  std::size_t next = 3;
+  const auto follows = [&](std::string_view word) {
+    return next + 1 < words.size() && words[next] == word;
+  };
+  if (follows("of") && (words[next + 1] == "prompts" || words[next + 1] == "decoding")) {
+    result.role = words[next + 1] == "prompts" ? WorkerRole::prompts : WorkerRole::decoding;
+    next += 2;
+  }
+  if (follows("in")) result.precision = words[next + 1];
+  return result;
+}
+
+/// A script as it is read: what it writes to files taken out, in parts that begin with a headline.
+struct LaunchScript {
+  std::vector<std::pair<std::optional<Headline>, std::string>> parts;
+  std::map<std::string, std::string> files;
+};
+
+/// "\n" of printf's format as a line's end, "%%" as a percent sign.
+std::string printed(std::string_view format) {
+  std::string text;
+  for (std::size_t i = 0; i < format.size(); ++i) {
+    const bool two = i + 1 < format.size();
+    if (two && format[i] == '\\' && format[i + 1] == 'n') {
+      text += '\n';
+      ++i;
+    } else if (two && format[i] == '%' && format[i + 1] == '%') {
+      text += '%';
+      ++i;
+    } else {
+      text += format[i];
+    }
+  }
+  return text;
+}
+
+/// Puts a name in place of <(printf '…').
+std::string without_printed(std::string line, std::map<std::string, std::string>& files) {
+  constexpr std::string_view kBegin = "<(printf '", kEnd = "')";
+  for (std::size_t at = line.find(kBegin); at != std::string::npos; at = line.find(kBegin, at)) {
+    const std::size_t from = at + kBegin.size();
+    const std::size_t end = line.find(kEnd, from);
+    if (end == std::string::npos) return line;
+    const std::string name = "options-" + std::to_string(files.size() + 1) + ".yaml";
+    files[name] = printed(std::string_view(line).substr(from, end - from));
+    line.replace(at, end + kEnd.size() - at, name);
+  }
+  return line;
+}
+
+/// The file and the last line of cat > FILE <<EOF, cat <<'EOF' > FILE and the like.
+std::optional<std::pair<std::string, std::string>> here_document(const std::string& line) {
+  std::vector<std::string> words = words_of(line);
+  if (words.size() != 5 || words[0] != "cat") return std::nullopt;
+  if (words[1] == "<<" && words[3] == ">") {
+    std::swap(words[1], words[3]);
+    std::swap(words[2], words[4]);
+  }
+  if (words[1] != ">" || words[3] != "<<") return std::nullopt;
+  std::string& until = words[4];
+  if (until.starts_with('-')) until.erase(0, 1);  // Of <<-EOF.
+  if (until.empty()) return std::nullopt;
+  return std::pair(words[2], until);
+}
+
+LaunchScript launch_script(std::string_view text) {
+  LaunchScript script;
+  script.parts.emplace_back();
+  std::istringstream lines{std::string(text)};
+  std::string until, file;
+  for (std::string line; std::getline(lines, line);) {
+    std::string& part = script.parts.back().second;
+    if (!until.empty()) {
+      if (line == until) {
+        until.clear();
+      } else {
+        script.files[file] += line + "\n";
+      }
+      part += '\n';
+      continue;
+    }
+    if (const auto document = here_document(line)) {
+      std::tie(file, until) = *document;
+      script.files[file].clear();
+      part += '\n';
+      continue;
+    }
+    const std::optional<Headline> headline = headline_of(line);
+    if (headline) script.parts.emplace_back(headline, "");
+    script.parts.back().second += without_printed(line, script.files) + "\n";
+  }
+  return script;
+}
+
+class LaunchReader {
+ public:
+  using TextOfFile = std::function<std::string(const std::string& name)>;
+
+  LaunchReader(std::string_view text, std::string file, const TextOfFile& text_of_file)
+      : script_(launch_script(text)), file_(std::move(file)), text_of_file_(text_of_file) {}
+
+  LaunchedService read() {
+    for (const auto& [headline, part] : script_.parts) {
+      const ShellScript commands = read_shell_script(part, file_);
+      std::optional<Headline> next = headline;
+      for (const ShellCommand& words : commands.commands) {
+        const auto command = engine_command(words);
+        if (!command) continue;
+        read_command(words, *command, std::exchange(next, std::nullopt));
+      }
+      for (const std::string& name : commands.undefined) {
+        service_.notes.push_back(name + ": what it stands for is not known, and left out");
+      }
+    }
+    check_roles();
+    return std::move(service_);
+  }
+
+ private:
+  std::string text_of(const std::string& name) const {
+    const auto here = script_.files.find(name);
+    if (here != script_.files.end()) return here->second;
+    return text_of_file_(name);
+  }
+
+  void read_command(const std::vector<std::string>& words, const EngineCommand& command,
+                    const std::optional<Headline>& headline) {
+    LaunchedWorker worker;
+    worker.engine = command.engine;
+    std::vector<std::string> arguments(words.begin() + std::ptrdiff_t(command.arguments),
+                                       words.end());
+    if (!arguments.empty() && !arguments.front().starts_with("-")) worker.model = arguments.front();
+    arguments = written_out(arguments,
+                            command.engine == "vllm"     ? std::span<const OtherName>(kVllmNames)
+                            : command.engine == "sglang" ? std::span<const OtherName>(kSglangNames)
+                                                         : std::span<const OtherName>());
+    GivenArguments given(arguments, file_);
+    const char* model_name = command.engine == "sglang" ? "--model-path" : "--model";
+    if (command.engine != "trtllm") {
+      if (const auto model = given.text(model_name)) worker.model = *model;
+    }
+    EngineArguments to{given, worker, service_.notes};
+    if (command.engine == "vllm") read_vllm_arguments(to);
+    if (command.engine == "sglang") read_sglang_arguments(to);
+    if (command.engine == "trtllm") {
+      const auto keys =
+          read_trtllm_arguments(to, [&](const std::string& name) { return text_of(name); });
+      service_.unknown.insert(service_.unknown.end(), keys.begin(), keys.end());
+    }
+    if (headline) take(*headline, worker);
+    const std::vector<std::string> unknown = given.unknown();
+    service_.unknown.insert(service_.unknown.end(), unknown.begin(), unknown.end());
+    service_.workers.push_back(std::move(worker));
+  }
+
+  static void take(const Headline& headline, LaunchedWorker& worker) {
+    worker.workers = headline.workers;
+    if (headline.role) {
+      worker.role = *headline.role;
+      worker.tells_role = true;
+    }
+    if (!headline.precision.empty()) worker.precision = headline.precision;
+  }
+
+  void check_roles() const {
+    const std::vector<LaunchedWorker>& workers = service_.workers;
+    if (workers.empty()) {
+      throw Error(Where{file_, 0, ""}, "nothing here starts vLLM, SGLang or TensorRT-LLM",
+                  "give 'vllm serve …', 'python -m sglang.launch_server …' or 'trtllm-serve …'");
+    }
+    if (workers.size() == 1 && workers.front().role == WorkerRole::all) return;
+    const auto count = [&](WorkerRole role) {
+      return std::count_if(workers.begin(), workers.end(),
+                           [&](const LaunchedWorker& each) { return each.role == role; });
+    };
+    if (workers.size() == 2 && count(WorkerRole::prompts) == 1 &&
+        count(WorkerRole::decoding) == 1 && workers[0].engine == workers[1].engine) {
+      return;
+    }
+    throw Error(Where{file_, 0, ""},
+                "this is not one engine's workers that do all, nor its workers of prompts and of "
+                "decoding, one command for each kind",
+                "put a line '# 2 workers of prompts' or '# 1 workers of decoding' above each");
+  }
+
+  LaunchScript script_;
+  std::string file_;
+  const TextOfFile& text_of_file_;
+  LaunchedService service_;
+};
+
+}  // namespace
+
+bool is_launch_text(std::string_view text) {
+  constexpr std::array<std::string_view, 4> kEngines = {"vllm", "sglang", "trtllm-serve",
+                                                        "vllm.entrypoints"};
+  if (std::none_of(kEngines.begin(), kEngines.end(),
+                   [&](std::string_view name) { return contains(text, name); })) {
+    return false;
+  }
+  try {
+    for (const auto& [headline, part] : launch_script(text).parts) {
+      for (const ShellCommand& words : read_shell_script(part, "").commands) {
+        if (engine_command(words)) return true;
+      }
+    }
+  } catch (const Error&) {
+    return false;  // Whoever reads it says what is wrong with it.
+  }
+  return false;
+}
+
+LaunchedService read_launch_lines(
+    std::string_view text, const std::string& file,
+    const std::function<std::string(const std::string& name)>& text_of_file) {
+  return LaunchReader(text, file, text_of_file).read();
+}
+
+LaunchedService read_launch_lines(std::string_view text, const std::string& file) {
+  return read_launch_lines(text, file, [&](const std::string& name) {
+    std::error_code error;
+    const std::filesystem::path beside = std::filesystem::path(file).parent_path() / name;
+    const bool is_beside = std::filesystem::is_regular_file(beside, error);
+    return read_file(is_beside ? beside.string() : name);
+  });
+}
+
+}  // namespace braid

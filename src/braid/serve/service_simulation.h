@@ -1,0 +1,55 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "braid/serve/request_trace.h"
+#include "braid/serve/serving_plan.h"
+
+namespace braid {
+
+/// What a simulated request had.
+struct RequestTimes {
+  double ttft_s = 0;
+  double tpot_s = 0;     ///< Mean time of its further tokens; 0: it has none.
+  double waiting_s = 0;  ///< Until its prompt's step begins.
+};
+
+/// A trace's requests through the workers of a plan, in the trace's order. Each goes to the worker
+/// that has the fewest. Workers take steps one after the other: waiting prompts first, as many as
+/// attention groups and chunks take, while sequences and memory have room; else one of all
+/// sequences, at their mean context. Steps with prompts hold up decoding by the engine's `stall`.
+/// Of workers of two kinds, caches go over when the prompt is done. Times are those of StepModel,
+/// with the engine's corrections. Throws Error for a request that a worker has no room for. Cost:
+/// about a microsecond a step.
+std::vector<RequestTimes> simulate_service(const ServingPlan& plan, const ServingJob& job,
+                                           const std::vector<TracedRequest>& requests);
+
+/// How well a trace was served.
+struct TraceOutcome {
+  struct Spread {
+    double mean = 0, median = 0, p90 = 0, p99 = 0;
+  };
+  Spread ttft_s, tpot_s;
+  double within = 0;  ///< Share of the requests that were within both targets.
+};
+TraceOutcome trace_outcome(const std::vector<RequestTimes>& times, const ServingJob& job);
+
+/// Workers for a rate of requests that come at random, by simulation.
+struct RatedService {
+  ServingPlan plan;  ///< With the numbers of workers that hold; its rate and times are simulated.
+  double waiting_s = 0;               ///< Mean, until a prompt's step begins.
+  std::optional<double> predicted_s;  ///< The same of workers of prompts by mean_wait_s().
+};
+
+/// `plan` with the fewest workers whose mean TTFT and TPOT, over kSimulatedRequests of the job's
+/// lengths that come at random at `rate` a second, hold the targets; requests of the time that an
+/// answer may take come before and do not count. Of two kinds, first as few of decoding as hold the
+/// TPOT, then of prompts. nullopt: kMostSimulatedWorkers of a kind do not, or would not keep up.
+/// Cost: some ten simulations.
+inline constexpr std::int64_t kMostSimulatedWorkers = 256;
+inline constexpr std::size_t kSimulatedRequests = 2000;
+std::optional<RatedService> smallest_service(const ServingPlan& plan, const ServingJob& job,
+                                             double rate);
+
+}  // namespace braid

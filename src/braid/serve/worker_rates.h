@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+
+#include "braid/serve/steady_state.h"
+
+namespace braid {
+
+/// Times of a worker that does all, with just as many requests under way as keep `batch` sequences
+/// decoding, with `factors` applied.
+ServingTimes batch_times(const WorkerSteps& steps, double batch, const TimeFactors& factors);
+
+/// A prompt on a worker of prompts that is idle, until the first token comes from one of decoding.
+double prompt_alone_s(const WorkerSteps& steps, const TimeFactors& factors);
+
+/// The most requests a second that a worker of prompts takes within `ttft_s`: its queue, M/D/1, may
+/// wait for what prompt and handover leave of that. 0: they leave nothing.
+double prompts_rate(const WorkerSteps& steps, double ttft_s, const TimeFactors& factors);
+
+/// A draft model's format: the target's precision if it is published in that, else bf16.
+ServingFormat draft_format(const ServedModel& draft, const std::string& precision);
+
+}  // namespace braid
