@@ -18,9 +18,9 @@
 #include "braid/backend/measure/cost_store.h"
 #include "braid/backend/measure/measurement.h"
 #include "braid/base/error.h"
+#include "braid/base/temporary_folder.h"
 
 #include "base/error_text.h"
-#include "base/temporary_folder.h"
 
 namespace braid {
 namespace {

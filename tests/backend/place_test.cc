@@ -12,13 +12,13 @@
 #include "braid/backend/place/placement_file.h"
 #include "braid/base/error.h"
 #include "braid/base/file.h"
+#include "braid/base/temporary_folder.h"
 #include "braid/program/numbers.h"
 #include "braid/program/tensor_difference.h"
 
 #include "backend/backends_under_test.h"
 #include "backend/kernel_check.h"
 #include "backend/program_builder.h"
-#include "base/temporary_folder.h"
 
 namespace braid {
 namespace {

@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "braid/base/file.h"
+#include "braid/base/temporary_folder.h"
 
-#include "base/temporary_folder.h"
 #include "cli/program.h"
 
 namespace braid {

@@ -2,8 +2,8 @@
 
 #include "braid/base/document.h"
 #include "braid/base/file.h"
+#include "braid/base/temporary_folder.h"
 
-#include "base/temporary_folder.h"
 #include "cli/program.h"
 
 namespace braid {

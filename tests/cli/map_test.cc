@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "braid/base/file.h"
+#include "braid/base/temporary_folder.h"
 
-#include "base/temporary_folder.h"
 #include "cli/program.h"
 #include "dataflow/small_setup.h"
 

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "braid/base/file.h"
+#include "braid/base/temporary_folder.h"
 
-#include "base/temporary_folder.h"
 #include "cli/program.h"
 
 namespace braid {

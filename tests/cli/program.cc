@@ -8,8 +8,7 @@
 #include <sys/wait.h>
 
 #include "braid/base/file.h"
-
-#include "base/temporary_folder.h"
+#include "braid/base/temporary_folder.h"
 
 extern char** environ;  // NOLINT: declared by no header
 

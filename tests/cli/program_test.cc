@@ -9,8 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "braid/base/file.h"
-
-#include "base/temporary_folder.h"
+#include "braid/base/temporary_folder.h"
 
 namespace braid {
 namespace {

@@ -7,10 +7,10 @@
 
 #include "braid/base/file.h"
 #include "braid/base/parallel.h"
+#include "braid/base/temporary_folder.h"
 #include "braid/plan/plan_json.h"
 #include "braid/verify/verify.h"
 
-#include "base/temporary_folder.h"
 #include "explore/small_space.h"
 
 namespace braid {

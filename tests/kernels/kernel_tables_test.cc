@@ -2,9 +2,8 @@
 
 #include "braid/base/error.h"
 #include "braid/base/file.h"
+#include "braid/base/temporary_folder.h"
 #include "braid/kernels/measured_kernels.h"
-
-#include "base/temporary_folder.h"
 
 namespace braid {
 namespace {

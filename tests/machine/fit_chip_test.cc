@@ -7,13 +7,13 @@
 #include <gtest/gtest.h>
 
 #include "braid/base/file.h"
+#include "braid/base/temporary_folder.h"
 #include "braid/machine/system_text.h"
 #include "braid/profile/layer_work.h"
 #include "braid/profile/operator_estimate.h"
 #include "braid/system/system.h"
 
 #include "base/error_text.h"
-#include "base/temporary_folder.h"
 
 namespace braid {
 namespace {

@@ -7,6 +7,7 @@
 #include "braid/base/error.h"
 #include "braid/base/file.h"
 #include "braid/base/json.h"
+#include "braid/base/temporary_folder.h"
 #include "braid/frontend/model.h"
 #include "braid/plan/plan_json.h"
 #include "braid/run/parity.h"
@@ -16,7 +17,6 @@
 #include "braid/run/safetensors.h"
 #include "braid/run/trained_times.h"
 
-#include "base/temporary_folder.h"
 #include "run/random_job.h"
 
 namespace braid::test {

@@ -9,8 +9,8 @@
 
 #include "braid/base/error.h"
 #include "braid/base/file.h"
+#include "braid/base/temporary_folder.h"
 
-#include "base/temporary_folder.h"
 #include "run/random_job.h"
 #include "run_torch/local_run.h"
 #include "run_torch/tiny_models.h"

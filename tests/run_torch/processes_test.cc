@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "braid/base/file.h"
+#include "braid/base/temporary_folder.h"
 
-#include "base/temporary_folder.h"
 #include "cli/program.h"
 #include "run_torch/tiny_models.h"
 #include "run_torch/trials.h"

@@ -1,10 +1,7 @@
 #include "run_torch/tiny_models.h"
 
-#include <filesystem>
-
-#include <unistd.h>
-
 #include "braid/base/file.h"
+#include "braid/base/temporary_folder.h"
 #include "braid/frontend/model.h"
 
 namespace braid::test {
@@ -48,14 +45,10 @@ std::vector<TinyModel> tiny_models() {
 }
 
 Graph graph_of(const TinyModel& model) {
-  const auto folder = std::filesystem::temp_directory_path() /
-                      ("braid_tiny_" + std::to_string(::getpid()) + "_" + model.name);
-  std::filesystem::create_directories(folder);
-  const std::string file = (folder / "config.json").string();
+  const TemporaryFolder folder;
+  const std::string file = folder / "config.json";
   write_file(file, model.config);
-  Graph graph = load_model(file, {});
-  std::filesystem::remove_all(folder);
-  return graph;
+  return load_model(file, {});
 }
 
 }  // namespace braid::test

@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "braid/base/file.h"
+#include "braid/base/temporary_folder.h"
 
 #include "base/error_text.h"
-#include "base/temporary_folder.h"
 
 namespace braid {
 namespace {

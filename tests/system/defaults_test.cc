@@ -10,8 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "braid/base/file.h"
-
-#include "base/temporary_folder.h"
+#include "braid/base/temporary_folder.h"
 
 namespace braid {
 namespace {

@@ -5,10 +5,9 @@
 
 #include "braid/base/error.h"
 #include "braid/base/file.h"
+#include "braid/base/temporary_folder.h"
 #include "braid/system/links.h"
 #include "braid/system/system_json.h"
-
-#include "base/temporary_folder.h"
 
 namespace braid {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "braid/base/error.h"
 #include "braid/base/file.h"
+#include "braid/base/temporary_folder.h"
 #include "braid/cli/worker_program.h"
 #include "braid/run/process_watch.h"
 #include "braid/run/trained_times.h"
@@ -17,7 +18,7 @@ namespace {
 
 /// What all processes found together.
 TrainedTimes times_of(const TrainedTimesJob& job) {
-  const RunFolder folder;
+  const TemporaryFolder folder;
   write_file(trained_times_job_file(folder.path()), trained_times_job_text(job));
   const std::string program = worker_program();
   std::vector<ProcessStart> starts;

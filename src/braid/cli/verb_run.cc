@@ -18,6 +18,7 @@
 #include "braid/base/file.h"
 #include "braid/base/json.h"
 #include "braid/base/quantity.h"
+#include "braid/base/temporary_folder.h"
 #include "braid/cli/count_option.h"
 #include "braid/cli/text_option.h"
 #include "braid/cli/valid_plan.h"
@@ -255,7 +256,7 @@ RunJob job_of(const RunOptions& options) {
 int run_plan(const RunOptions& options) {
   RunJob job = job_of(options);
   const ValidPlan valid = read_valid_plan(job.plan);
-  const RunFolder folder;
+  const TemporaryFolder folder;
   job.folder = folder.path();
   job.plan = std::filesystem::absolute(job.plan).string();
   for (std::string* file : {&job.checkpoint, &job.resume}) {

@@ -1,6 +1,5 @@
 #include "braid/cli/worker_program.h"
 
-#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 
@@ -19,17 +18,6 @@ std::string worker_program() {
                 "install libtorch-dev and libgloo-dev, then configure and build again");
   }
   return program;
-}
-
-RunFolder::RunFolder() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "braid-run-XXXXXX").string();
-  if (::mkdtemp(pattern.data()) == nullptr) throw Error("no folder can be made in " + pattern);
-  path_ = pattern;
-}
-
-RunFolder::~RunFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
 }
 
 }  // namespace braid

@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <ctime>
 #include <exception>
-#include <filesystem>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -19,6 +18,7 @@
 #include <unistd.h>
 
 #include "braid/base/index.h"
+#include "braid/base/temporary_folder.h"
 #include "braid/run/torch/gloo_link.h"
 #include "braid/run/torch/torch_tensor.h"
 #include "braid/run/torch/torch_training.h"
@@ -160,13 +160,12 @@ std::unique_ptr<DecodeLink> decode_link(RankLink& over, std::int32_t rank, std::
 
 DecodeRun decode_by_processes(const DecodeTrial& trial, DecodeScheme scheme, int steps,
                               bool check) {
-  std::string folder = (std::filesystem::temp_directory_path() / "braid-decode-XXXXXX").string();
-  if (mkdtemp(folder.data()) == nullptr) throw std::runtime_error("no folder for the processes");
+  const TemporaryFolder folder;
   std::vector<Started> processes;
   processes.reserve(at(trial.ranks));
   for (std::int32_t r = 0; r < trial.ranks; ++r) {
     processes.push_back(
-        started([&] { return decode_as_rank(trial, scheme, steps, check, r, folder + "/store"); }));
+        started([&] { return decode_as_rank(trial, scheme, steps, check, r, folder / "store"); }));
   }
   DecodeRun all;
   bool failed = false;
@@ -180,7 +179,6 @@ DecodeRun decode_by_processes(const DecodeTrial& trial, DecodeScheme scheme, int
     all.sent_bytes += own.sent_bytes;
     all.apart = std::max(all.apart, own.apart);
   }
-  std::filesystem::remove_all(folder);
   if (failed) throw std::runtime_error("a process that decodes has failed");
   return all;
 }
