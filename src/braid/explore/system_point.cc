@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <memory>
 #include <stdexcept>
 #include <utility>
 
@@ -100,8 +101,9 @@ WorkloadPlan plan_workload(const SystemSpace& space, std::size_t workload, std::
 PlannedPoint plan_point(const SystemSpace& space, const SpacePoint& point,
                         std::shared_ptr<NestMemo> nests) {
   const System system = system_of(space, point);
-  NestMemo* known = nests.get();
-  WorkloadPlan of = plan_workload(space, point[kWorkloadAxis], point[kMethodAxis], system, nests);
+  // Of the plan and of its energy.
+  const auto known = nests != nullptr ? std::move(nests) : std::make_shared<NestMemo>();
+  WorkloadPlan of = plan_workload(space, point[kWorkloadAxis], point[kMethodAxis], system, known);
   PlannedPoint planned;
   PointResult& result = planned.result;
   if (!of.refusal.empty()) {
@@ -126,10 +128,8 @@ PlannedPoint plan_point(const SystemSpace& space, const SpacePoint& point,
   if (space.has_powers) result.watts = cost.watts;
   describe(outcome, of.graph, result);
   if (space.counts_energy) {
-    NestMemo own;
     const Plan& plan = outcome.candidates.front().plan;
-    result.joules =
-        plan_energy(plan, of.graph, outcome.objective, known == nullptr ? own : *known).total_j();
+    result.joules = plan_energy(plan, of.graph, outcome.objective, *known).total_j();
     if (space.has_powers) result.joules += other_watts(system, cost) * outcome.objective;
   }
   result.assumptions = space.workloads[point[kWorkloadAxis]].assumptions;

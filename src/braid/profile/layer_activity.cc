@@ -144,10 +144,10 @@ double least_l2_bytes(double macs, const Accelerator& chip) {
       std::max<std::int64_t>(1, static_cast<std::int64_t>(chip.register_bytes / word));
   double least = kInfinity;  // Words of a multiplication.
   for (std::int64_t folds = 1; folds <= held; ++folds) {
-    const auto others = static_cast<double>(held / folds);
+    const std::int64_t others = held / folds;
     least =
         std::min(least, 1 / (static_cast<double>(chip.tensor.depth) * static_cast<double>(folds)) +
-                            1 / (static_cast<double>(chip.tensor.width) * others));
+                            1 / (static_cast<double>(chip.tensor.width * others)));
   }
   return macs * least * word;
 }
