@@ -1,6 +1,8 @@
 #include "braid/profile/core_layer.h"
 
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -9,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include "braid/base/document.h"
 #include "braid/chip/cores/check_core_schedule.h"
 #include "braid/chip/cores/schedule_cores.h"
 #include "braid/frontend/model.h"
@@ -17,6 +20,8 @@
 #include "braid/profile/mapped_layer.h"
 #include "braid/profile/rank_graph.h"
 #include "braid/system/catalogue.h"
+
+#include "base/reference_files.h"
 
 namespace braid {
 namespace {
@@ -163,6 +168,74 @@ TEST(CoreLayer, VectorOperatorsUseTheLanes) {
     }
   }
   EXPECT_GT(looked_at, 10U);
+}
+
+/// Latencies of another mapper take the place of ours, shape by shape; a fused tail may take
+/// longer.
+TEST(CoreLayer, TakesStatedLatencies) {
+  Chip chip = load_chip("phaze-tpuv4");
+  const Graph step = bert_step();
+  NestMemo memo;
+  const CoreLayer ours = core_layer(step, kRankLayer, cores_of(chip), memo);
+  // The projection of 2 samples of 128 tokens behind attention, on all cores alone.
+  chip.accelerator->latencies = {{{1, 256, 1024, 1024}, std::nullopt, 1e9}};
+  const CoreLayer stated = core_layer(step, kRankLayer, cores_of(chip), memo);
+  ASSERT_EQ(stated.latencies.size(), ours.latencies.size());
+  std::size_t changed = 0;
+  for (std::size_t task = 0; task < ours.operators.size(); ++task) {
+    const Operator& op = step.operators[static_cast<std::size_t>(ours.operators[task].front())];
+    const auto* product = std::get_if<MatMul>(&op.kind);
+    const bool is_it = product != nullptr && product->batch * product->m == 256 &&
+                       product->n == 1024 && product->k == 1024;
+    EXPECT_EQ(stated.latencies[task].one.cycles, ours.latencies[task].one.cycles) << op.name;
+    if (!is_it) {
+      EXPECT_EQ(stated.latencies[task].all.cycles, ours.latencies[task].all.cycles) << op.name;
+      continue;
+    }
+    ++changed;
+    // All cores can leave all but one idle.
+    EXPECT_EQ(stated.latencies[task].all.cycles, ours.latencies[task].one.cycles);
+  }
+  EXPECT_EQ(changed, 1U);
+  chip.accelerator->latencies = {{{1, 256, 1024, 1024}, 3, 2}};
+  const CoreLayer faster = core_layer(step, kRankLayer, cores_of(chip), memo);
+  for (std::size_t task = 0; task < ours.operators.size(); ++task) {
+    EXPECT_LE(faster.latencies[task].one.cycles, ours.latencies[task].one.cycles);
+    EXPECT_LE(faster.latencies[task].all.cycles, ours.latencies[task].all.cycles);
+  }
+}
+
+/// Sunstone's estimates of BERT-Large as Phaze's artifact has them, on its TPUv4 template: every
+/// product of the forward pass takes what they say.
+TEST(CoreLayer, TakesPhazesLatencies) {
+  const std::string file =
+      reference_file("reference/phaze/end_to_end_bertlarge/operator_estimates.json");
+  if (file.empty()) GTEST_SKIP() << "reference data not present";
+  const Document estimates = Document::parse_file(file);
+  // Numbers of the artifact's operators; the first two of four estimates are of this chip.
+  const auto cycles = [&](const char* number, std::size_t cores) {
+    return estimates.root()["1"]["TC"][number][cores]["fwd"]["latency"].as_double() * 1.05e6;
+  };
+  const auto stated = [&](std::array<std::int64_t, 4> shape, const char* number, double times = 1) {
+    return StatedLatency{shape, times * cycles(number, 1), times * cycles(number, 0)};
+  };
+  const StatedLatencies table = {
+      stated({1, 2048, 1024, 1024}, "25"),   stated({1, 2048, 1024, 4096}, "31"),
+      stated({1, 2048, 3072, 1024}, "6", 3), stated({1, 2048, 4096, 1024}, "29"),
+      stated({64, 512, 64, 512}, "21"),      stated({64, 512, 512, 64}, "16")};
+  Chip chip = load_chip("phaze-tpuv4");
+  chip.accelerator->latencies = table;
+  const Graph graph = load_model("bert-large", {.seq_len = 512, .dims = {}});
+  const Graph step = training_graph(rank_layer(graph, 1, samples(4), leaving_tensors(graph)[1]));
+  NestMemo memo;
+  double sum = 0;
+  for (const OperatorLatencies& one :
+       core_layer(step, kRankLayer, cores_of(chip), memo).latencies) {
+    sum += one.one.tensor_cycles;
+  }
+  double expected = 0;
+  for (const StatedLatency& one : table) expected += *one.one_core;
+  EXPECT_NEAR(sum, expected, 1e-6 * expected);
 }
 
 }  // namespace

@@ -1,11 +1,14 @@
 #include <cstdint>
 #include <variant>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "braid/frontend/graph_builder.h"
+#include "braid/frontend/model.h"
 #include "braid/frontend/transformer_block.h"
 #include "braid/profile/estimator.h"
+#include "braid/profile/layer_comm.h"
 #include "braid/system/system.h"
 
 #include "profile/groups_of.h"
@@ -217,6 +220,34 @@ TEST(ExpertComm, HostIssuesWhatIsSentOverTensorParallelRanks) {
   EXPECT_NEAR(host_s(form(2, false, 1)) - host_s(form(1, false, 1)), 1, 1e-6);
   EXPECT_NEAR(host_s(form(2, true, 1)) - host_s(form(1, false, 1)), 2, 1e-6);
   EXPECT_NEAR(host_s(form(2, true, 2, true)) - host_s(form(1, false, 2)), 0, 1e-6);
+}
+
+/// What layer_sent() counts takes as many seconds where a device sends a byte a second.
+TEST(LayerSent, IsWhatCommunicationTakesAtAByteASecond) {
+  const System system = one_byte_a_second();
+  const Graph block = load_model("bert-large", {.seq_len = 128, .dims = {}});
+  const Graph routed = moe(kShared);
+  const Precision precision;
+  std::size_t compared = 0;
+  for (const bool sequence_parallel : {false, true}) {
+    for (const Graph* graph : {&block, &routed}) {
+      Execution how;
+      how.tp = 4;
+      how.sequence_parallel = sequence_parallel;
+      const LayerCost cost =
+          estimate_layer(*graph, 1, how, precision, test::groups_of(system, how), system);
+      const std::vector<OperatorWork> works = layer_work(*graph, 1);
+      const LayerSent sent = layer_sent({*graph, 1, works}, how, precision);
+      const PassTime& forward = cost.forward;
+      const PassTime& backward = cost.backward_input;
+      EXPECT_GT(sent.forward, 0);
+      EXPECT_NEAR(sent.forward, forward.tp_comm_s + forward.ep_comm_s, 1e-9 * sent.forward);
+      EXPECT_NEAR(sent.backward, backward.tp_comm_s + backward.ep_comm_s + cost.hidden_tp_s,
+                  1e-9 * sent.backward);
+      ++compared;
+    }
+  }
+  EXPECT_EQ(compared, 4U);
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ Json point_json(const Space& space, const PointResult& result, std::size_t numbe
   json[lowered(space.units[point[kWorkloadAxis]]) + "s_per_s"] = result.throughput;
   if (space.has_prices) json["price_usd"] = result.usd;
   if (space.has_powers) json["power_w"] = result.watts;
+  if (space.has_energies) json["energy_j"] = result.joules;
   for (std::size_t i = 0; i < columns.words.size(); ++i) json[columns.words[i]] = result.words[i];
   for (std::size_t i = 0; i < columns.counts.size(); ++i) {
     json[columns.counts[i]] = result.counts[i];

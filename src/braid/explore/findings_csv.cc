@@ -29,6 +29,7 @@ std::string points_csv(const Space& space, std::span<const PointResult> results,
   csv += fmt::format("status,time_s,lower_bound_s,utilisation,{}", lowered(rate));
   if (space.has_prices) csv += fmt::format(",price_usd,{}_per_usd", lowered(rate));
   if (space.has_powers) csv += fmt::format(",power_w,{}_per_w", lowered(rate));
+  if (space.has_energies) csv += fmt::format(",energy_j,{}s_per_j", lowered(unit_of(space)));
   for (const std::vector<std::string>* names :
        {&columns.words, &columns.counts, &columns.figures}) {
     for (const std::string& name : *names) csv += "," + name;
@@ -36,8 +37,8 @@ std::string points_csv(const Space& space, std::span<const PointResult> results,
   for (const std::string& part : columns.parts) csv += fmt::format(",{}_s", part);
   csv += ",work,reason\n";
   const std::size_t values = 4 + (space.has_prices ? 2U : 0U) + (space.has_powers ? 2U : 0U) +
-                             columns.words.size() + columns.counts.size() + columns.figures.size() +
-                             columns.parts.size();
+                             (space.has_energies ? 2U : 0U) + columns.words.size() +
+                             columns.counts.size() + columns.figures.size() + columns.parts.size();
   for (const std::size_t number : numbers) {
     const SpacePoint point = point_of(space, number);
     const PointResult& r = results[number];
@@ -52,6 +53,9 @@ std::string points_csv(const Space& space, std::span<const PointResult> results,
       }
       if (space.has_powers) {
         csv += fmt::format(",{},{}", r.watts, figure_of(r, SpaceFigure::per_w));
+      }
+      if (space.has_energies) {
+        csv += fmt::format(",{},{}", r.joules, figure_of(r, SpaceFigure::per_j));
       }
       for (const std::string& word : r.words) csv += "," + field(word);
       for (const std::int64_t count : r.counts) csv += fmt::format(",{}", count);

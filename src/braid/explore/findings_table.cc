@@ -18,6 +18,7 @@ std::vector<std::string> column_titles(const Space& space) {
                                 has_planners(space) ? "MFU" : "utilisation"};
   if (space.has_prices) head.insert(head.end(), {"USD", rate + "/USD"});
   if (space.has_powers) head.insert(head.end(), {"W", rate + "/W"});
+  if (space.has_energies) head.insert(head.end(), {"J", unit + "s/J"});
   if (has_planners(space)) head.emplace_back("GiB");
   head.insert(head.end(), {"status", has_planners(space) ? "parallel degrees" : "tp x pp x dp"});
   return head;
@@ -41,6 +42,10 @@ std::vector<std::string> row_of(const Space& space, const PointResult& result, s
   if (space.has_powers) {
     add(result.watts);
     add(figure_of(result, SpaceFigure::per_w));
+  }
+  if (space.has_energies) {
+    add(result.joules);
+    add(figure_of(result, SpaceFigure::per_j));
   }
   if (has_planners(space)) add(found ? result.figures[1] / kGiB : 0);  // Peak memory.
   row.emplace_back(name_of(result.status));

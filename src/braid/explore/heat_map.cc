@@ -174,8 +174,9 @@ std::string figure_title(const Space& space, std::size_t workload, SpaceFigure f
   if (figure == SpaceFigure::utilisation) {
     return planned ? "Model FLOPs utilisation" : "Utilisation";
   }
-  static constexpr const char* kPer[] = {"", "", " and USD", " and watt"};
-  return fmt::format("{} per second{} relative to {}", plural_of(space.units[workload]),
+  static constexpr const char* kPer[] = {"", "second", "second and USD", "second and watt",
+                                         "joule"};
+  return fmt::format("{} per {} relative to {}", plural_of(space.units[workload]),
                      kPer[static_cast<std::size_t>(figure)], figure_text(most));
 }
 

@@ -49,16 +49,16 @@ std::vector<WalkSetting> walk_settings(const Space& space, std::size_t planner) 
 /// By the figure that the space is searched for; 0: some workload has no plan.
 double planned_value(const SystemSpace& systems, SpacePoint point,
                      const std::shared_ptr<NestMemo>& nests) {
-  std::vector<double> times_s;
+  std::vector<double> amounts;
   SystemCost cost;
   for (std::size_t w = 0; w < systems.workloads.size(); ++w) {
     point[kWorkloadAxis] = w;
     const PointResult result = plan_point(systems, point, nests).result;
     if (!is_found(result)) return 0;
-    times_s.push_back(searched_time_s(result));
+    amounts.push_back(searched_amount(systems, result));
     cost = {result.usd, result.watts};
   }
-  return search_value(systems, times_s, cost);
+  return search_value(systems, amounts, cost);
 }
 
 }  // namespace

@@ -46,8 +46,8 @@ OneAfterOther choose_one_after_other(const Space& space, std::size_t planner) {
   point[kMethodAxis] = planner;
   const PointResult planned = plan_point(systems, point).result;
   if (!is_found(planned)) return chosen;
-  const double time_s = searched_time_s(planned);
-  chosen.value = search_value(systems, {&time_s, 1}, {planned.usd, planned.watts});
+  const double amount = searched_amount(systems, planned);
+  chosen.value = search_value(systems, {&amount, 1}, {planned.usd, planned.watts});
   return chosen;
 }
 

@@ -15,6 +15,8 @@ double figure_of(const PointResult& result, SpaceFigure figure) {
       return result.usd > 0 ? result.throughput / result.usd : 0;
     case SpaceFigure::per_w:
       return result.watts > 0 ? result.throughput / result.watts : 0;
+    case SpaceFigure::per_j:
+      return result.joules > 0 ? result.throughput * result.time_s / result.joules : 0;
   }
   return 0;
 }

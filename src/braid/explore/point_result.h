@@ -22,8 +22,10 @@ struct PointResult {
   double throughput = 0;      ///< Per second, of what the workload counts (Space::units).
   double utilisation = 0;     ///< The model's operations over peak: MFU.
   double usd = 0, watts = 0;  ///< Of the system; 0 where the space has none.
-  std::int64_t work = 0;      ///< Networks looked at; configurations, or groups of them, bounded.
-  std::string form;           ///< How the work is divided, for people.
+  /// Of a batch, by the time that the planner minimises; 0 where the space counts none.
+  double joules = 0;
+  std::int64_t work = 0;  ///< Networks looked at; configurations, or groups of them, bounded.
+  std::string form;       ///< How the work is divided, for people.
   // By columns_of(space).
   std::vector<std::string> words;
   std::vector<std::int64_t> counts;
@@ -37,7 +39,8 @@ inline bool is_found(const PointResult& result) {
   return result.status == Status::optimal || result.status == Status::feasible;
 }
 
-/// Throughput, also per USD of the machine and per watt of it. 0 where nothing was found.
+/// Throughput, also per USD of the machine and per watt of it; what a joule does. 0 where nothing
+/// was found.
 double figure_of(const PointResult& result, SpaceFigure figure);
 
 /// A result and, where a planner of the registry has one, its plan: verified.

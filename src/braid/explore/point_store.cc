@@ -12,15 +12,15 @@ namespace braid {
 namespace {
 
 // Of the tables and of what results mean: databases of another number are refused.
-constexpr int kVersion = 2;
+constexpr int kVersion = 3;
 
 // Columns that results of all spaces have, in the order in which they are read and bound.
 constexpr const char* kCommon =
     "number INTEGER PRIMARY KEY, status INTEGER NOT NULL, work INTEGER NOT NULL, time_s REAL NOT "
     "NULL, lower_bound_s REAL NOT NULL, throughput REAL NOT NULL, utilisation REAL NOT NULL, usd "
-    "REAL NOT NULL, watts REAL NOT NULL, reason TEXT NOT NULL, form TEXT NOT NULL, assumptions "
-    "TEXT NOT NULL";
-constexpr int kCommonColumns = 12;
+    "REAL NOT NULL, watts REAL NOT NULL, joules REAL NOT NULL, reason TEXT NOT NULL, form TEXT NOT "
+    "NULL, assumptions TEXT NOT NULL";
+constexpr int kCommonColumns = 13;
 
 std::size_t own_columns(const ResultColumns& columns) {
   return columns.words.size() + columns.counts.size() + columns.figures.size() +
@@ -118,7 +118,7 @@ std::vector<std::optional<PointResult>> PointStore::load() const {
     result.work = rows.integer(2);
     int column = 3;
     for (double* figure : {&result.time_s, &result.lower_bound_s, &result.throughput,
-                           &result.utilisation, &result.usd, &result.watts}) {
+                           &result.utilisation, &result.usd, &result.watts, &result.joules}) {
       *figure = rows.real(column++);
       sound = sound && std::isfinite(*figure) && *figure >= 0;
     }
@@ -161,7 +161,7 @@ void PointStore::add(std::size_t number, const PointResult& result) {
   insert.bind(column++, static_cast<std::int64_t>(result.status));
   insert.bind(column++, result.work);
   for (const double figure : {result.time_s, result.lower_bound_s, result.throughput,
-                              result.utilisation, result.usd, result.watts}) {
+                              result.utilisation, result.usd, result.watts, result.joules}) {
     insert.bind(column++, figure);
   }
   insert.bind(column++, result.reason);

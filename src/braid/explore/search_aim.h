@@ -10,7 +10,8 @@ namespace braid {
 enum class SearchFor : std::uint8_t {
   throughput,  ///< Most throughput.
   per_usd,     ///< Most throughput for the system's price.
-  per_w,       ///< Most throughput for the system's power; also least energy of a sample.
+  per_w,       ///< Most throughput for the system's power, were its devices always busy.
+  energy,      ///< Least energy of a sample or token, by what the plan moves (plan_energy.h).
   front        ///< All that are Pareto-optimal in throughput, price and power.
 };
 

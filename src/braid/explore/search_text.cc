@@ -16,6 +16,8 @@ std::string aim_text(const Space& space, SearchFor what) {
       return "throughput for their price";
     case SearchFor::per_w:
       return "throughput for their power";
+    case SearchFor::energy:
+      return fmt::format("{}s for a joule of what their plans do", unit_of(space));
     case SearchFor::front:
       break;
   }
@@ -132,9 +134,10 @@ TextRows systems_table(const Space& space, const PlannerSearch& search) {
   const SystemSearch& asked = *std::get<SystemSpace>(space.points).search;
   TextRows rows{{"system"}};
   std::vector<std::string>& head = rows.front();
-  head.push_back(asked.what == SearchFor::per_usd ? "mean/USD"
-                 : asked.what == SearchFor::per_w ? "mean/W"
-                                                  : "mean/s");
+  head.push_back(asked.what == SearchFor::per_usd  ? "mean/USD"
+                 : asked.what == SearchFor::per_w  ? "mean/W"
+                 : asked.what == SearchFor::energy ? "mean/J"
+                                                   : "mean/s");
   for (std::size_t w = 0; w < space.units.size(); ++w) {
     head.push_back(fmt::format("{} {}s/s", space.axes[kWorkloadAxis].values[w], space.units[w]));
   }

@@ -6,7 +6,8 @@
 namespace braid {
 
 std::string_view name_of(SpaceFigure figure) {
-  static constexpr std::string_view kNames[] = {"utilisation", "throughput", "per_usd", "per_w"};
+  static constexpr std::string_view kNames[] = {"utilisation", "throughput", "per_usd", "per_w",
+                                                "per_j"};
   return kNames[static_cast<std::size_t>(figure)];
 }
 
@@ -28,6 +29,7 @@ Space make_space(std::string name, SystemSpace points) {
   for (const SystemWorkload& workload : points.workloads) {
     space.units.emplace_back(workload.graph.seq_len > 0 ? "token" : "sample");
   }
+  space.has_energies = points.counts_energy;
   space.has_prices = points.has_prices;
   space.has_powers = points.has_powers;
   space.points = std::move(points);
@@ -103,6 +105,7 @@ std::vector<SpaceFigure> figures_of(const Space& space) {
   std::vector<SpaceFigure> figures{SpaceFigure::utilisation, SpaceFigure::throughput};
   if (space.has_prices) figures.push_back(SpaceFigure::per_usd);
   if (space.has_powers) figures.push_back(SpaceFigure::per_w);
+  if (space.has_energies) figures.push_back(SpaceFigure::per_j);
   return figures;
 }
 

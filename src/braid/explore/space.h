@@ -12,7 +12,7 @@
 
 namespace braid {
 
-enum class SpaceFigure : std::uint8_t { utilisation, throughput, per_usd, per_w };
+enum class SpaceFigure : std::uint8_t { utilisation, throughput, per_usd, per_w, per_j };
 std::string_view name_of(SpaceFigure figure);
 
 /// The values of each axis that a mean is over; an empty list is all of them.
@@ -41,6 +41,7 @@ struct Space {
   std::vector<std::string> units;
   bool has_prices = false;  ///< All systems have a price; else none is compared.
   bool has_powers = false;
+  bool has_energies = false;  ///< Of every plan.
   std::variant<DataflowSpace, SystemSpace> points;
 };
 

@@ -43,12 +43,16 @@ SpaceRatio read_ratio(const Value& value, const Space& space) {
   SpaceRatio ratio;
   ratio.name = std::string(value["name"].as_string());
   static constexpr SpaceFigure kFigures[] = {SpaceFigure::utilisation, SpaceFigure::throughput,
-                                             SpaceFigure::per_usd, SpaceFigure::per_w};
+                                             SpaceFigure::per_usd, SpaceFigure::per_w,
+                                             SpaceFigure::per_j};
   const Value of = value["of"];
-  ratio.figure =
-      kFigures[word_index(of, "figure", {"utilisation", "throughput", "per_usd", "per_w"})];
+  ratio.figure = kFigures[word_index(of, "figure",
+                                     {"utilisation", "throughput", "per_usd", "per_w", "per_j"})];
   const bool priced = ratio.figure == SpaceFigure::per_usd && !space.has_prices;
   const bool powered = ratio.figure == SpaceFigure::per_w && !space.has_powers;
+  if (ratio.figure == SpaceFigure::per_j && !space.has_energies) {
+    of.fail("plans of this space have no energy", "give 'energy: true'");
+  }
   if (priced || powered) {
     of.fail(fmt::format("systems of this space are not compared by {}", priced ? "price" : "power"),
             fmt::format("give '{}' to the chips", priced ? "price" : "power"));

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <memory>
 #include <stdexcept>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "braid/explore/point_result.h"
 #include "braid/graph/working_precision.h"
 #include "braid/plan/names.h"
+#include "braid/plan/plan_energy.h"
 #include "braid/planners/trainer_choice.h"
 #include "braid/report/form_text.h"
 #include "braid/report/plan_assumptions.h"
@@ -38,6 +40,12 @@ void describe(const Outcome& outcome, const Graph& graph, PointResult& result) {
                     outcome.objective};
   result.parts_s = {m.compute_s, m.recompute_s, m.tp_comm_s, m.cp_comm_s, m.ep_comm_s,
                     m.pp_comm_s, m.dp_comm_s,   m.bubble_s,  m.offload_s, m.optimizer_s};
+}
+
+/// What of a system's power is not that of its chips.
+double other_watts(const System& system, const SystemCost& cost) {
+  const double chip = system.groups.front().chip.power_w.value_or(0);
+  return std::max(0.0, cost.watts - static_cast<double>(system.device_count) * chip);
 }
 
 }  // namespace
@@ -93,8 +101,9 @@ WorkloadPlan plan_workload(const SystemSpace& space, std::size_t workload, std::
 PlannedPoint plan_point(const SystemSpace& space, const SpacePoint& point,
                         std::shared_ptr<NestMemo> nests) {
   const System system = system_of(space, point);
-  WorkloadPlan of =
-      plan_workload(space, point[kWorkloadAxis], point[kMethodAxis], system, std::move(nests));
+  // Of the plan and of its energy.
+  const auto known = nests != nullptr ? std::move(nests) : std::make_shared<NestMemo>();
+  WorkloadPlan of = plan_workload(space, point[kWorkloadAxis], point[kMethodAxis], system, known);
   PlannedPoint planned;
   PointResult& result = planned.result;
   if (!of.refusal.empty()) {
@@ -118,6 +127,11 @@ PlannedPoint plan_point(const SystemSpace& space, const SpacePoint& point,
   if (space.has_prices) result.usd = cost.usd;
   if (space.has_powers) result.watts = cost.watts;
   describe(outcome, of.graph, result);
+  if (space.counts_energy) {
+    const Plan& plan = outcome.candidates.front().plan;
+    result.joules = plan_energy(plan, of.graph, outcome.objective, *known).total_j();
+    if (space.has_powers) result.joules += other_watts(system, cost) * outcome.objective;
+  }
   result.assumptions = space.workloads[point[kWorkloadAxis]].assumptions;
   for (const auto& lines :
        {plan_assumptions(&of.graph, outcome.candidates.front().plan), outcome.assumptions}) {

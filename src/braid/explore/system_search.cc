@@ -15,6 +15,8 @@
 #include "braid/explore/architecture_family.h"
 #include "braid/explore/kept_systems.h"
 #include "braid/explore/memory_groups.h"
+#include "braid/plan/plan_energy.h"
+#include "braid/profile/layer_activity.h"
 #include "braid/report/plan_text.h"
 
 namespace braid {
@@ -39,6 +41,7 @@ struct Family {
   std::vector<std::size_t> memories;  ///< None has more of anything than the first.
   Surroundings rest;                  ///< No memory's is less.
   std::vector<double> least_s;        ///< [workload]: of a batch, on any member.
+  std::vector<ChipActivity> least;    ///< [workload]: likewise; where energy is searched for.
   SystemMerit merit;                  ///< No member has more of value, nor less price and power.
   bool is_bounded = false;
   std::uint64_t order = 0;
@@ -149,6 +152,7 @@ class Search {
               {},
               {0, cost.usd, cost.watts},
               std::vector<double>(units_.size(), 0),
+              {},
               {}});
       }
       return;
@@ -176,7 +180,13 @@ class Search {
       found_.systems += family.size() * places.size();
       SpacePoint place = places.front();
       place[kChipAxis] = family.front();
-      push({std::move(place), family, memories, least, std::vector<double>(units_.size(), 0), {}});
+      push({std::move(place),
+            family,
+            memories,
+            least,
+            std::vector<double>(units_.size(), 0),
+            {},
+            {}});
     }
   }
 
@@ -210,7 +220,33 @@ class Search {
   }
 
   double value_of(const Family& family) const {
-    return search_value(systems_, family.least_s, {family.merit.usd, family.merit.watts});
+    const SystemCost cost{family.merit.usd, family.merit.watts};
+    if (search_.what != SearchFor::energy) return search_value(systems_, family.least_s, cost);
+    return search_value(systems_, least_energies(family), cost);
+  }
+
+  /// [workload]: joules of a batch that no plan on any member stays below; 0 where nothing is
+  /// known.
+  std::vector<double> least_energies(const Family& family) const {
+    std::vector<double> joules(units_.size(), 0);
+    if (family.members.empty()) return joules;
+    const AcceleratorDesign& rest = *systems_.architectures->rest.accelerator;
+    for (std::size_t w = 0; w < family.least.size(); ++w) {
+      ChipActivity does = family.least[w];
+      if (!(family.least_s[w] < kInfinity)) {
+        joules[w] = kInfinity;
+        continue;
+      }
+      does.seconds = family.rest.devices * family.least_s[w];
+      double least = kInfinity;
+      for (const std::uint32_t member : family.members) {
+        const Accelerator chip = accelerator_of(systems_.architectures->all[member], rest.chip);
+        least = std::min(least, chip_energy(chip, rest.energy, does).total_j());
+      }
+      const double others = systems_.has_powers ? family.rest.watts * family.least_s[w] : 0;
+      joules[w] = kBelowRounding * (least + others);
+    }
+    return joules;
   }
 
   template <typename Plan>
@@ -256,6 +292,7 @@ class Search {
     const System system = system_of(systems_, family.place, best);
     Family bounded = family;
     bounded.is_bounded = true;
+    bounded.least.clear();
     for (std::size_t w = 0; w < units_.size(); ++w) {
       const WorkloadPlan plan = plan_workload(systems_, w, found_.planner, system, nests_);
       const bool is_infeasible = plan.outcome.status == Status::infeasible;
@@ -264,12 +301,23 @@ class Search {
         made.refusal =
             is_infeasible && plan.refusal.empty() ? infeasibility_text(plan.outcome) : plan.refusal;
       }
+      if (search_.what == SearchFor::energy && !none) {
+        bounded.least.push_back(least_work(w, plan.graph, *best.accelerator));
+      }
       bounded.least_s[w] = std::max(
           bounded.least_s[w], none ? kInfinity : kBelowRounding * plan.outcome.search_bound_s);
       if (none) break;
     }
     made.has_bounded = true;
     made.families.push_back(std::move(bounded));
+  }
+
+  ChipActivity least_work(std::size_t workload, const Graph& graph,
+                          const AcceleratorDesign& design) const {
+    ChipActivity least =
+        least_activity(graph, systems_.workloads[workload].global_batch, design.chip);
+    least.tensor_l2_bytes += least_l2_bytes(least.macs, design.chip);
+    return least;
   }
 
   /// Of a system of the space with architectures.
@@ -323,14 +371,14 @@ class Search {
     note_open(from, planned);
     FoundSystem system;
     system.place = from.place;
-    std::vector<double> times_s;
+    std::vector<double> amounts;
     bool complete = true;
     for (std::size_t w = 0; w < planned.size(); ++w) {
       PointResult& result = planned[w];
       complete = complete && is_found(result);
       if (complete) {
-        times_s.push_back(searched_time_s(result));
-        system.throughput.push_back(units_[w] / times_s.back());
+        amounts.push_back(searched_amount(systems_, result));
+        system.throughput.push_back(units_[w] / searched_time_s(result));
         system.usd = result.usd;
         system.watts = result.watts;
       } else if (found_.why_none.empty()) {
@@ -344,7 +392,7 @@ class Search {
       note_most(from, 0, true);
       return;
     }
-    system.value = search_value(systems_, times_s, {system.usd, system.watts});
+    system.value = search_value(systems_, amounts, {system.usd, system.watts});
     note_most(from, system.value, true);
     kept_.add(std::move(system));
   }
@@ -396,20 +444,24 @@ class Search {
 
 }  // namespace
 
-double search_value(const SystemSpace& space, std::span<const double> times_s,
+double search_value(const SystemSpace& space, std::span<const double> amounts,
                     const SystemCost& cost) {
   const SystemSearch& search = *space.search;
-  double throughput = 1;
-  for (std::size_t w = 0; w < times_s.size(); ++w) {
-    if (!(times_s[w] > 0)) return kInfinity;
-    if (!(times_s[w] < kInfinity)) return 0;
+  double throughput = 1;  // Of a second, or of a joule.
+  for (std::size_t w = 0; w < amounts.size(); ++w) {
+    if (!(amounts[w] > 0)) return kInfinity;
+    if (!(amounts[w] < kInfinity)) return 0;
     // Not of one workload, whose throughput is that of a sweep bit for bit.
-    const double one = units_in(space.workloads[w]) / times_s[w];
-    throughput *= times_s.size() == 1 ? one : std::pow(one, search.weights[w]);
+    const double one = units_in(space.workloads[w]) / amounts[w];
+    throughput *= amounts.size() == 1 ? one : std::pow(one, search.weights[w]);
   }
   if (search.what == SearchFor::per_usd) return throughput / cost.usd;
   if (search.what == SearchFor::per_w) return throughput / cost.watts;
   return throughput;
+}
+
+double searched_amount(const SystemSpace& space, const PointResult& result) {
+  return space.search->what == SearchFor::energy ? result.joules : searched_time_s(result);
 }
 
 double searched_time_s(const PointResult& result) { return result.figures.back(); }

@@ -99,6 +99,7 @@ struct SystemSpace {
   PhazeObjective phaze_objective = PhazeObjective::flush;
   std::optional<SystemSearch> search;           ///< Nullopt: all points are planned.
   bool has_prices = false, has_powers = false;  ///< Of every system, or counted nowhere.
+  bool counts_energy = false;                   ///< Of every plan: all devices are accelerators.
 };
 
 std::vector<SpaceAxis> axes_of(const SystemSpace& space);

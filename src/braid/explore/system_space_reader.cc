@@ -15,6 +15,7 @@
 #include "braid/explore/axis_reader.h"
 #include "braid/explore/space_reader.h"
 #include "braid/frontend/model.h"
+#include "braid/plan/plan_energy.h"
 #include "braid/system/catalogue.h"
 #include "braid/system/chip_reader.h"
 #include "braid/system/system_reader.h"
@@ -109,6 +110,11 @@ SystemArchitectures read_architectures(const Value& value) {
   read.rest = read_at(of.exists() ? of : value, [&] { return load_chip(name, value.where()); });
   if (!read.rest.accelerator) {
     of.fail(in_quotes(name) + " is no accelerator", "give a chip with `accelerator`");
+  }
+  if (!read.rest.accelerator->latencies.empty()) {
+    (of.exists() ? of : value)
+        .fail(in_quotes(name) + " has latencies of another mapper, which are of one architecture",
+              "name a chip without 'latencies'");
   }
   read.space = read_architecture_space(value);
   read.all = architectures(read.space);
@@ -361,8 +367,9 @@ SystemSearch read_search(const Value& value, const SystemSpace& space) {
   search.weights.assign(space.workloads.size(), 1.0 / static_cast<double>(space.workloads.size()));
   const Value what = value.is_string() ? value : value["for"];
   static constexpr SearchFor kAims[] = {SearchFor::throughput, SearchFor::per_usd, SearchFor::per_w,
-                                        SearchFor::front};
-  search.what = kAims[word_index(what, "aim", {"throughput", "per_usd", "per_w", "front"})];
+                                        SearchFor::energy, SearchFor::front};
+  search.what =
+      kAims[word_index(what, "aim", {"throughput", "per_usd", "per_w", "energy", "front"})];
   if ((search.what == SearchFor::per_usd && !space.has_prices) ||
       (search.what == SearchFor::per_w && !space.has_powers)) {
     what.fail("systems of this space have no such figure", "give chips a price, or a power");
@@ -399,6 +406,32 @@ SystemSearch read_search(const Value& value, const SystemSpace& space) {
   return search;
 }
 
+/// Energy is counted of operators that are mapped onto cores, and of the model's own shardings.
+void check_energy(const Value& root, const SystemSpace& space) {
+  const Value asked = root["energy"].exists() ? root["energy"] : root["search"];
+  if (space.sharding == ShardingSource::automatic) {
+    root["sharding"].fail("energy is counted of the model's own shardings alone",
+                          "leave 'sharding' out");
+  }
+  const auto check = [&](const std::string& name, const System& system) {
+    if (has_energy(system)) return;
+    asked.fail(in_quotes(name) + " is no accelerator whose layers are mapped onto its cores",
+               "name chips with 'accelerator' and without 'execution: kernels'");
+  };
+  const auto on_network = [&](const Chip& chip) {
+    System system = space.networks.front().by_devices.front();
+    for (DeviceGroup& group : system.groups) group.chip = chip;
+    return system;
+  };
+  if (space.architectures) {
+    check(space.architectures->rest.name, on_network(space.architectures->rest));
+  }
+  for (const SystemChip& chip : space.chips) check(chip.name, on_network(chip.chip));
+  for (const SystemCluster& cluster : space.clusters) {
+    check(cluster.name, cluster.by_devices.front());
+  }
+}
+
 }  // namespace
 
 SystemSpace read_system_space(const Value& root) {
@@ -411,7 +444,7 @@ SystemSpace read_system_space(const Value& root) {
   root.expect_only({"name",        "planner", "planners",      "budget",    "compare",  "offload",
                     "all_devices", "for",     "sharding",      "objective", "search",   "degrees",
                     "workloads",   "chips",   "architectures", "memories",  "networks", "links",
-                    "clusters",    "devices", "ratios"});
+                    "clusters",    "devices", "energy",        "ratios"});
   SystemSpace space;
   space.planners = read_planners(root);
   if (const Value budget = root["budget"]; budget.exists()) {
@@ -453,7 +486,10 @@ SystemSpace read_system_space(const Value& root) {
   space.has_prices = is_compared(root, space, "price");
   space.has_powers = is_compared(root, space, "power");
   check_point_count(root, axes_of(space));
+  space.counts_energy = root["energy"].bool_or(false);
   if (root["search"].exists()) space.search = read_search(root["search"], space);
+  if (space.search && space.search->what == SearchFor::energy) space.counts_energy = true;
+  if (space.counts_energy) check_energy(root, space);
   return space;
 }
 

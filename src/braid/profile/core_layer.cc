@@ -41,6 +41,7 @@ class CoreLayerBuilder {
         latencies = pair_latencies(id, tail);
       }
       result.problem.operators.push_back(core_operator(id, latencies));
+      result.latencies.push_back(latencies);
     }
     add_edges(result.problem);
     result.problem.cores = {cores_.tensor.cores, cores_.vector_cores};
@@ -83,8 +84,17 @@ class CoreLayerBuilder {
     OperatorLatencies pair = fused_latencies(graph_, graph_.operators[at(head)],
                                              graph_.operators[at(tail)], cores_, memo_);
     const OperatorLatencies &first = latencies_of(head), &second = latencies_of(tail);
-    pair.one.cycles = std::min(pair.one.cycles, first.one.cycles + second.one.cycles);
-    pair.all.cycles = std::min(pair.all.cycles, first.all.cycles + second.all.cycles);
+    const auto apart = [](const OperatorCost& a, const OperatorCost& b) {
+      OperatorCost sum = a;
+      sum += b;
+      return sum;
+    };
+    if (first.one.cycles + second.one.cycles < pair.one.cycles) {
+      pair.one = apart(first.one, second.one);
+    }
+    if (first.all.cycles + second.all.cycles < pair.all.cycles) {
+      pair.all = apart(first.all, second.all);
+    }
     return pair;
   }
 
@@ -144,6 +154,7 @@ AcceleratorCores cores_of(const Chip& chip) {
   cores.lanes = accelerator.vector.lanes;
   cores.word_bytes = word;
   cores.cycles_per_s = accelerator.clock_hz;
+  cores.stated = chip.accelerator->latencies;
   return cores;
 }
 

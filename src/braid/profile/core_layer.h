@@ -20,6 +20,8 @@ struct CoreLayer {
   /// Of each operator of the problem: one of the graph, or a GEMM and the vector operator that is
   /// fused behind it.
   std::vector<std::vector<OperatorId>> operators;
+  /// Of each operator of the problem, what its times are of.
+  std::vector<OperatorLatencies> latencies;
 };
 
 /// The cores of a chip that is an accelerator, with the memory that the chip has. Its words are of

@@ -8,6 +8,47 @@
 #include "braid/system/dispatch.h"
 
 namespace braid {
+namespace {
+
+/// Keys and values of a device's heads, for the whole graph's rows.
+double kv_elements(const Attention& attention, Split split, const Execution& how) {
+  const int ranks = split == Split::heads ? how.tp : 1;
+  const double kv_heads = std::max(1.0, static_cast<double>(attention.kv_heads) / ranks);
+  return static_cast<double>(attention.samples) * static_cast<double>(attention.kv_len) * kv_heads *
+         static_cast<double>(attention.qk_dim + attention.v_dim);
+}
+
+/// Tokens that a device dispatches, for the whole graph's rows.
+double held_elements(const MoeExperts& experts, const Execution& how) {
+  return static_cast<double>(experts.tokens) * static_cast<double>(experts.hidden) /
+         (how.sequence_parallel ? how.tp : 1);
+}
+
+/// What a device sends with one operator besides the tensors that it reads, for so many rows.
+void add_operator_sent(const Operator& op, double bytes_per_row_element, const Execution& how,
+                       LayerSent& sent) {
+  const auto* attention = std::get_if<Attention>(&op.kind);
+  if (how.cp > 1 && attention != nullptr) {
+    const double block = kv_elements(*attention, op.split, how) * bytes_per_row_element;
+    const double around = sent_bytes(Collective::all_gather, block * how.cp, how.cp);
+    sent.forward += around;
+    sent.backward += 2 * around;
+  }
+  const auto* experts = std::get_if<MoeExperts>(&op.kind);
+  if (how.ep > 1 && experts != nullptr) {
+    const double reached =
+        experts->padded
+            ? static_cast<double>(experts->top_k)
+            : units_reached(how.ep, static_cast<double>(experts->experts), experts->top_k);
+    const double there =
+        sent_bytes(Collective::all_to_all,
+                   reached * held_elements(*experts, how) * bytes_per_row_element, how.ep);
+    sent.forward += 2 * there;
+    sent.backward += 2 * there;
+  }
+}
+
+}  // namespace
 
 std::vector<TensorUse> tensor_uses(const Graph& graph, const Layer& layer,
                                    std::span<const OperatorTimes> times,
@@ -54,8 +95,8 @@ LayerComm layer_comm(const LayerInput& input, std::span<const TensorUse> uses, c
     return elements_of(graph.tensors[static_cast<std::size_t>(id)]) * rows * width;
   };
   const auto add = [&](const TensorComm& more) {
-    comm.tp_forward_s += more.forward_s;
-    comm.tp_backward_s += more.backward_s;
+    comm.tp_forward_s += more.forward;
+    comm.tp_backward_s += more.backward;
   };
   const double lost_share = system.groups.front().chip.efficiency.overlap_loss;
   const auto hidden_s = [&](double transfer_s, double behind_s) {
@@ -68,8 +109,8 @@ LayerComm layer_comm(const LayerInput& input, std::span<const TensorUse> uses, c
                                            how.sequence_parallel, groups.tp, system);
       add(whole);
       comm.tp_backward_s +=
-          whole.gathered_again_s - hidden_s(whole.gathered_again_s, use->input_gradient_s);
-      if (use->needs.whole) comm.tp_hidden_s += hidden_s(whole.backward_s, use->weight_gradient_s);
+          whole.gathered_again - hidden_s(whole.gathered_again, use->input_gradient_s);
+      if (use->needs.whole) comm.tp_hidden_s += hidden_s(whole.backward, use->weight_gradient_s);
     }
     if (id == layer.last) break;
     const Operator& op = graph.operators[static_cast<std::size_t>(id)];
@@ -77,18 +118,12 @@ LayerComm layer_comm(const LayerInput& input, std::span<const TensorUse> uses, c
                       groups.tp, system));
     if (how.cp > 1) {
       if (const auto* attention = std::get_if<Attention>(&op.kind)) {
-        const int ranks = op.split == Split::heads ? how.tp : 1;
-        const double kv_heads = std::max(1.0, static_cast<double>(attention->kv_heads) / ranks);
-        comm.cp_forward_bytes +=
-            static_cast<double>(attention->samples) * static_cast<double>(attention->kv_len) *
-            kv_heads * static_cast<double>(attention->qk_dim + attention->v_dim) * rows * width;
+        comm.cp_forward_bytes += kv_elements(*attention, op.split, how) * rows * width;
       }
     }
     if (how.ep > 1) {
       if (const auto* experts = std::get_if<MoeExperts>(&op.kind)) {
-        const double held = static_cast<double>(experts->tokens) *
-                            static_cast<double>(experts->hidden) * rows * width /
-                            (how.sequence_parallel ? how.tp : 1);
+        const double held = held_elements(*experts, how) * rows * width;
         // Of one token for each of its experts, every one goes to one of them.
         const double copies = experts->padded ? static_cast<double>(experts->top_k) : 1;
         const std::int64_t chosen = experts->padded ? 1 : experts->top_k;
@@ -100,6 +135,36 @@ LayerComm layer_comm(const LayerInput& input, std::span<const TensorUse> uses, c
     }
   }
   return comm;
+}
+
+LayerSent layer_sent(const LayerInput& input, const Execution& how, const Precision& precision) {
+  const Graph& graph = input.graph;
+  const Layer& layer = graph.layers[static_cast<std::size_t>(input.layer)];
+  const double width = bytes_per_element(precision.activation);
+  const double rows =
+      static_cast<double>(how.micro_batch) / static_cast<double>(graph.samples) / how.cp;
+  const auto bytes_of_rows = [&](TensorId id) {
+    return elements_of(graph.tensors[static_cast<std::size_t>(id)]) * rows * width;
+  };
+  LayerSent sent;
+  const auto add = [&](const TensorComm& more) {
+    sent.forward += more.forward;
+    sent.backward += more.backward + more.gathered_again;
+  };
+  if (how.tp > 1) {
+    const std::vector<OperatorTimes> untimed(static_cast<std::size_t>(layer.last - layer.first));
+    for (const TensorUse& use :
+         tensor_uses(graph, layer, untimed, input.made_whole, how.sequence_parallel)) {
+      add(tensor_sent(bytes_of_rows(use.tensor), use.divided, use.needs, how.sequence_parallel,
+                      how.tp));
+    }
+  }
+  for (OperatorId id = layer.first; id < layer.last; ++id) {
+    const Operator& op = graph.operators[static_cast<std::size_t>(id)];
+    add(operator_sent(op, op.outputs.empty() ? 0 : bytes_of_rows(op.outputs[0]), rows, how));
+    add_operator_sent(op, rows * width, how, sent);
+  }
+  return sent;
 }
 
 }  // namespace braid

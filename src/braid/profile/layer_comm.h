@@ -39,4 +39,12 @@ std::vector<TensorUse> tensor_uses(const Graph& graph, const Layer& layer,
 LayerComm layer_comm(const LayerInput& input, std::span<const TensorUse> uses, const Execution& how,
                      const LayerPlace& place);
 
+/// What one device sends to others for one micro-batch of a layer run as `how`, in bytes: for the
+/// collectives of layer_comm(), hidden or not; keys and values once around the context group
+/// forward, twice backward; a token once to each rank that has one of its experts, and back.
+struct LayerSent {
+  double forward = 0, backward = 0;
+};
+LayerSent layer_sent(const LayerInput& input, const Execution& how, const Precision& precision);
+
 }  // namespace braid

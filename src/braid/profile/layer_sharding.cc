@@ -106,7 +106,7 @@ class SplitChoice {
   }
   /// Of both passes: what is computed again, full recomputation sends again.
   double comm_s(const TensorComm& comm) const {
-    return comm.forward_s * (how_.recompute == Recompute::full ? 2 : 1) + comm.backward_s;
+    return comm.forward * (how_.recompute == Recompute::full ? 2 : 1) + comm.backward;
   }
   double bytes_of_rows(TensorId id) const {
     return elements_of(graph_.tensors[static_cast<std::size_t>(id)]) * rows_ * width_;

@@ -174,17 +174,7 @@ MappedTimes times_by(const Passes& passes, const Graph& graph, LayerId layer,
   times.backward_s = both.backward_s;
   times.least_s = both.least_s;
   times.forward_unkept_s = passes.map(rank, GraphPasses::forward).forward_s;
-  std::vector<bool> recomputed;
-  recomputed.reserve(works.size());
-  std::vector<TensorId> outputs;
-  for (std::size_t i = 0; i < works.size(); ++i) {
-    recomputed.push_back(works[i].is_recomputed);
-    const Operator& op = graph.operators[at(graph.layers[at(layer)].first) + i];
-    if (works[i].is_recomputed) {
-      outputs.insert(outputs.end(), op.outputs.begin(), op.outputs.end());
-    }
-  }
-  const Graph again = rank_layer(graph, layer, how, outputs, recomputed);
+  const Graph again = recomputed_rank_layer(graph, layer, how, works);
   // Alone they fill the chip less; running the whole pass again is another way.
   times.recomputed_s = std::min(times.forward_s, passes.map(again, GraphPasses::forward).forward_s);
   return times;

@@ -160,4 +160,18 @@ Graph rank_layer(const Graph& graph, LayerId layer, const Execution& how,
   return rank;
 }
 
+Graph recomputed_rank_layer(const Graph& graph, LayerId layer, const Execution& how,
+                            std::span<const OperatorWork> works) {
+  std::vector<bool> take;
+  take.reserve(works.size());
+  std::vector<TensorId> outputs;
+  for (std::size_t i = 0; i < works.size(); ++i) {
+    take.push_back(works[i].is_recomputed);
+    if (!works[i].is_recomputed) continue;
+    const Operator& op = graph.operators[at(graph.layers[at(layer)].first) + i];
+    outputs.insert(outputs.end(), op.outputs.begin(), op.outputs.end());
+  }
+  return rank_layer(graph, layer, how, outputs, take);
+}
+
 }  // namespace braid

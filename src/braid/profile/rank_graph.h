@@ -3,6 +3,7 @@
 #include <span>
 
 #include "braid/graph/graph.h"
+#include "braid/profile/layer_work.h"
 #include "braid/profile/profile.h"
 
 namespace braid {
@@ -21,5 +22,10 @@ inline constexpr LayerId kRankBackwardLayer = 2;
 /// in the layer, times the logarithm of its tensors.
 Graph rank_layer(const Graph& graph, LayerId layer, const Execution& how,
                  std::span<const TensorId> leaving, const std::vector<bool>& take = {});
+
+/// What selective recomputation repeats of it, in the same way. `works` is the layer's
+/// layer_work().
+Graph recomputed_rank_layer(const Graph& graph, LayerId layer, const Execution& how,
+                            std::span<const OperatorWork> works);
 
 }  // namespace braid

@@ -23,9 +23,10 @@ bool leaves_divided(const Operator& op);
 /// experts need, a rank dispatches its part of them and operator_comm() has the rest.
 TensorNeeds needs_of(const Operator& reader, TensorId tensor, bool divided, bool sequence_parallel);
 
+/// Seconds, or bytes where the function says so.
 struct TensorComm {
-  double forward_s = 0, backward_s = 0;
-  double gathered_again_s = 0;  ///< In the backward pass, for the weights' gradients.
+  double forward = 0, backward = 0;
+  double gathered_again = 0;  ///< In the backward pass, for the weights' gradients.
 };
 
 /// Communication of one tensor of `bytes` (whole), in both passes, nothing hidden. With s for
@@ -45,6 +46,10 @@ struct TensorComm {
 TensorComm tensor_comm(double bytes, bool divided, const TensorNeeds& needs, bool sequence_parallel,
                        const GroupSpan& ranks, const System& system);
 
+/// The bytes that each rank sends for it, in place of times: sent_bytes() of the same collectives.
+TensorComm tensor_sent(double bytes, bool divided, const TensorNeeds& needs, bool sequence_parallel,
+                       int ranks);
+
 /// Exposed communication of one operator besides that of the tensors that it reads: the sum of
 /// partial outputs, of a loss over divided logits, the states of a divided recurrent cell after
 /// every step, and, for experts that are divided under sequence parallelism, the gather of the
@@ -54,5 +59,9 @@ TensorComm tensor_comm(double bytes, bool divided, const TensorNeeds& needs, boo
 /// tp 1 and for whole experts.
 TensorComm operator_comm(const Operator& op, double output_bytes, double rows, const Execution& how,
                          const GroupSpan& ranks, const System& system);
+
+/// The bytes that each rank sends for it, in place of times.
+TensorComm operator_sent(const Operator& op, double output_bytes, double rows,
+                         const Execution& how);
 
 }  // namespace braid

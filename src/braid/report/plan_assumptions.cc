@@ -67,12 +67,25 @@ std::string mapping_assumption(const Graph& graph, const Plan& plan) {
                      gap < kNoGap ? "proven" : fmt::format("within {:.1f}%", 100 * gap));
 }
 
+/// Chips some of whose latencies are another mapper's.
+std::string latency_assumption(const Plan& plan) {
+  for (const DeviceGroup& group : plan.system.groups) {
+    const Chip& chip = group.chip;
+    if (!chip.accelerator || chip.accelerator->latencies.empty()) continue;
+    const std::size_t shapes = chip.accelerator->latencies.size();
+    return fmt::format("{}: products of {} {} take what another mapper says (latencies)", chip.name,
+                       shapes, shapes == 1 ? "shape" : "shapes");
+  }
+  return "";
+}
+
 }  // namespace
 
 std::vector<std::string> plan_assumptions(const Graph* graph, const Plan& plan) {
   std::vector<std::string> lines;
   for (std::string& line : std::vector<std::string>{
-           host_assumption(plan), graph != nullptr ? mapping_assumption(*graph, plan) : ""}) {
+           host_assumption(plan), graph != nullptr ? mapping_assumption(*graph, plan) : "",
+           latency_assumption(plan)}) {
     if (!line.empty()) lines.push_back(std::move(line));
   }
   return lines;

@@ -142,6 +142,18 @@ CollectiveTime collective_time(Collective collective, double bytes, const GroupS
   return {};
 }
 
+double sent_bytes(Collective collective, double bytes, double devices) {
+  if (devices <= 1) return 0;
+  switch (collective) {
+    case Collective::all_reduce:
+      return 2 * (devices - 1) / devices * bytes;
+    case Collective::point_to_point:
+      return bytes;
+    default:
+      return (devices - 1) / devices * bytes;
+  }
+}
+
 double collective_bound_s(Collective collective, double bytes, const GroupSpan& span,
                           const System& system) {
   const GroupSteps steps = steps_of(span, system);

@@ -40,6 +40,11 @@ CollectiveTime collective_time(Collective collective, double bytes, const GroupS
 double collective_bound_s(Collective collective, double bytes, const GroupSpan& span,
                           const System& system);
 
+/// What each of so many devices sends by a ring, or directly where each pair exchanges: 2(n − 1)/n
+/// of `bytes` for an all_reduce, (n − 1)/n for the other collectives, all for point_to_point;
+/// `bytes` as for collective_time(). Nothing for one device.
+double sent_bytes(Collective collective, double bytes, double devices);
+
 /// Point-to-point time between devices `from` and `to` when `concurrent` flows leave that node.
 double point_to_point_s(const System& system, std::int64_t from, std::int64_t to, double bytes,
                         std::int64_t concurrent);

@@ -77,6 +77,19 @@ Figures figures_from_json(const Value& value, const Field<Figures> (&fields)[kCo
   return figures;
 }
 
+/// As latencies_from_json() reads them.
+Json latencies_to_json(const StatedLatencies& latencies) {
+  Json json = Json::array();
+  for (const StatedLatency& latency : latencies) {
+    Json row = latency.shape;
+    for (const std::optional<double>& cycles : {latency.one_core, latency.all_cores}) {
+      row.push_back(cycles ? Json(*cycles) : Json(nullptr));
+    }
+    json.push_back(std::move(row));
+  }
+  return json;
+}
+
 }  // namespace
 
 Json to_json(const AcceleratorDesign& design) {
@@ -94,12 +107,13 @@ Json to_json(const AcceleratorDesign& design) {
   json["words_per_cycle"] = fields_to_json(chip.rates, kRateFields);
   json["energy"] = fields_to_json(design.energy, kEnergyFields);
   json["cost"] = fields_to_json(design.price, kPriceFields);
+  if (!design.latencies.empty()) json["latencies"] = latencies_to_json(design.latencies);
   return json;
 }
 
 AcceleratorDesign design_from_json(const Value& value) {
-  std::vector<std::string_view> keys = {"tensor_cores",    "vector_cores", "format",
-                                        "words_per_cycle", "energy",       "cost"};
+  std::vector<std::string_view> keys = {
+      "tensor_cores", "vector_cores", "format", "words_per_cycle", "energy", "cost", "latencies"};
   for (const auto& [key, field] : kChipFields) keys.emplace_back(key);
   value.expect_only(keys);
   AcceleratorDesign design;
@@ -119,6 +133,7 @@ AcceleratorDesign design_from_json(const Value& value) {
   chip.rates = figures_from_json(value["words_per_cycle"], kRateFields);
   design.energy = figures_from_json(value["energy"], kEnergyFields);
   design.price = figures_from_json(value["cost"], kPriceFields);
+  if (value["latencies"].exists()) design.latencies = latencies_from_json(value["latencies"]);
   if (2 * design.price.edge_mm >= design.price.wafer_mm || design.price.clustering <= 0) {
     value["cost"].fail("no wafer has such figures");
   }

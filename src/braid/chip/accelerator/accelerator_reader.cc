@@ -1,11 +1,13 @@
 #include "braid/chip/accelerator/accelerator_reader.h"
 
 #include <bit>
+#include <filesystem>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "braid/base/file.h"
 #include "braid/base/quantity.h"
 #include "braid/base/text.h"
 #include "braid/chip/accelerator/accelerator_fault.h"
@@ -153,11 +155,19 @@ PowersOfTwo read_buffers(const Value& value) {
   return powers;
 }
 
+/// A table, named from the folder of the file that names it.
+StatedLatencies read_latencies(const Value& value) {
+  const std::string file =
+      (std::filesystem::path(value.where().file).parent_path() / std::string(value.as_string()))
+          .string();
+  return parse_latencies(read_file(file), file);
+}
+
 }  // namespace
 
 AcceleratorDesign read_accelerator(const Value& value) {
   value.expect_only({"tensor_cores", "vector_cores", "global_buffer", "hbm", "clock", "format",
-                     "registers", "words_per_cycle", "link", "energy", "cost"});
+                     "registers", "words_per_cycle", "link", "energy", "cost", "latencies"});
   AcceleratorDesign design;
   Accelerator& chip = design.chip;
   read_cores(value, chip);
@@ -176,6 +186,7 @@ AcceleratorDesign read_accelerator(const Value& value) {
   }
   design.energy = read_energy(value["energy"], chip.operand);
   design.price = read_price(value["cost"]);
+  if (value["latencies"].exists()) design.latencies = read_latencies(value["latencies"]);
   return design;
 }
 

@@ -14,6 +14,8 @@ struct SramPoint {
 constexpr SramPoint kSram[] = {{8 * 1024, 7.5e-12}, {32 * 1024, 8.5e-12}, {1024 * 1024, 14e-12}};
 constexpr double kAccessBytes = 8;
 
+constexpr double kReadAndWrite = 2;
+
 }  // namespace
 
 std::optional<double> published_mac_j(Dtype dtype) {
@@ -40,6 +42,30 @@ double sram_byte_j(double bytes) {
   return below.access_j * std::pow(above->access_j / below.access_j, share) / kAccessBytes;
 }
 
+ChipActivity& ChipActivity::operator+=(const ChipActivity& more) {
+  macs += more.macs;
+  vector_operations += more.vector_operations;
+  register_bytes += more.register_bytes;
+  tensor_l2_bytes += more.tensor_l2_bytes;
+  vector_l2_bytes += more.vector_l2_bytes;
+  global_buffer_bytes += more.global_buffer_bytes;
+  hbm_bytes += more.hbm_bytes;
+  link_bytes += more.link_bytes;
+  seconds += more.seconds;
+  return *this;
+}
+
+ChipActivity operator*(double times, const ChipActivity& one) {
+  ChipActivity product = one;
+  for (double* amount :
+       {&product.macs, &product.vector_operations, &product.register_bytes,
+        &product.tensor_l2_bytes, &product.vector_l2_bytes, &product.global_buffer_bytes,
+        &product.hbm_bytes, &product.link_bytes, &product.seconds}) {
+    *amount *= times;
+  }
+  return product;
+}
+
 ChipEnergy chip_energy(const Accelerator& chip, const EnergyFigures& figures,
                        const ChipActivity& activity) {
   ChipEnergy energy;
@@ -56,13 +82,16 @@ ChipEnergy chip_energy(const Accelerator& chip, const EnergyFigures& figures,
   return energy;
 }
 
+double register_bytes_per_mac(const Accelerator& chip) {
+  return kReadAndWrite * word_bytes(chip) * chip.rates.register_words;
+}
+
 ChipActivity busiest_second(const Accelerator& chip) {
-  constexpr double kReadAndWrite = 2;
   const double words_to_bytes = kReadAndWrite * word_bytes(chip) * chip.clock_hz;
   ChipActivity activity;
   activity.macs = mac_units(chip) * chip.clock_hz;
   activity.vector_operations = vector_lanes(chip) * chip.clock_hz;
-  activity.register_bytes = mac_units(chip) * chip.rates.register_words * words_to_bytes;
+  activity.register_bytes = activity.macs * register_bytes_per_mac(chip);
   const double l2_bytes = chip.rates.l2_words * words_to_bytes;
   activity.tensor_l2_bytes = static_cast<double>(chip.tensor.count) * l2_bytes;
   activity.vector_l2_bytes = static_cast<double>(chip.vector.count) * l2_bytes;

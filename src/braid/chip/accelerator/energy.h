@@ -49,6 +49,9 @@ struct ChipActivity {
   double hbm_bytes = 0;
   double link_bytes = 0;
   double seconds = 0;
+
+  ChipActivity& operator+=(const ChipActivity& more);
+  friend ChipActivity operator*(double times, const ChipActivity& one);
 };
 
 /// Energy by where it goes.
@@ -61,6 +64,10 @@ struct ChipEnergy {
 };
 ChipEnergy chip_energy(const Accelerator& chip, const EnergyFigures& figures,
                        const ChipActivity& activity);
+
+/// Of registers, read and written, for each multiply-accumulate: as many words as a unit's
+/// registers hand over in a cycle.
+double register_bytes_per_mac(const Accelerator& chip);
 
 /// A second in which every unit and every level is busy in every cycle.
 ChipActivity busiest_second(const Accelerator& chip);

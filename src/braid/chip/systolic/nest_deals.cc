@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "braid/base/hash_mix.h"
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
 
@@ -206,8 +207,7 @@ double NestDeals::bound_of(const Buffering& buffering) const {
 /// Fewest words, of one batch, between HBM and a buffer of such tiles, when these are whole
 /// multiples of `unit` elements or a whole dimension: what any steps of any rounds make of deals
 /// with such rounds of one unit. With what stays chosen, its own dimension is best cut finest.
-double NestDeals::least_hbm_words(double words, const Counts& unit) const {
-  if (has_shared_words() || once_all_ <= words) return hbm_once_;
+double NestDeals::fewest_hbm_words(double words, const Counts& unit) const {
   double least = kInfinity;
   for (std::size_t stays = 0; stays < 3; ++stays) {
     std::size_t first = (stays + 1) % 3, second = (stays + 2) % 3;
@@ -220,14 +220,27 @@ double NestDeals::least_hbm_words(double words, const Counts& unit) const {
       const std::int64_t units = quotient_up(quotient_up(sizes[first], steps), unit[first]);
       const auto a = static_cast<double>(std::min(sizes[first], units * unit[first]));
       tile = (units - 1) * unit[first];
+      // Smaller tiles only pass more often.
+      const double passed = once[stays] + moved_words(first, static_cast<double>(steps));
+      if (!(passed + once[second] < least)) break;
       const double longest = (words - a * own) / (a + own);
       const std::int64_t others = steps_of(sizes[second], unit[second], longest);
       if (others == 0) continue;
-      least = std::min(least, once[stays] + moved_words(first, static_cast<double>(steps)) +
-                                  moved_words(second, static_cast<double>(others)));
+      least = std::min(least, passed + moved_words(second, static_cast<double>(others)));
     }
   }
   return least;
+}
+
+double NestDeals::least_hbm_words(double words, const Counts& unit) const {
+  if (has_shared_words() || once_all_ <= words) return hbm_once_;
+  HashMix mix;
+  for (const std::int64_t elements : unit) mix.add(static_cast<std::uint64_t>(elements));
+  KnownWords& known = known_words_[mix.value() % known_words_.size()];
+  if (known.unit != unit || known.buffer_words != words) {
+    known = {unit, words, fewest_hbm_words(words, unit)};
+  }
+  return known.least;
 }
 
 double NestDeals::least_hbm_cycles(const Buffering& buffering, double batch_cores,

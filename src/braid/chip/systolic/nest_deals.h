@@ -107,6 +107,8 @@ class NestDeals {
   /// 2V/p or more.
   double least_hbm_cycles(const Buffering& buffering, double batch_cores,
                           const std::array<double, 3>& round) const;
+  double fewest_hbm_words(double words, const Counts& unit) const;
+  /// The same, kept: many deals and rounds have equal units.
   double least_hbm_words(double words, const Counts& unit) const;
   bool has_shared_words() const { return nest_.window.used || nest_.on_chip != 0; }
 
@@ -118,6 +120,11 @@ class NestDeals {
   std::array<Buffering, 4> bufferings_;
   Deal least_deal_;
   double least_core_cycles_ = 0;
+  struct KnownWords {
+    Counts unit{};
+    double buffer_words = 0, least = 0;
+  };
+  mutable std::array<KnownWords, 64> known_words_{};
 };
 
 }  // namespace braid

@@ -126,9 +126,12 @@ class NestSearch {
           path, columns,
           [&] {
             const auto turns = static_cast<double>(path.rounds[at(columns)]);
-            if (!rounds_may_be_better(path, turns, least_tile)) return false;
-            if (rounds_may_be_better(path, turns, path.tile[at(columns)])) search_stream(path);
-            return true;
+            if (rounds_may_be_better(path, turns, path.tile[at(columns)])) {
+              search_stream(path);
+              return true;
+            }
+            // Of more rounds, with smaller tiles.
+            return rounds_may_be_better(path, turns, least_tile);
           },
           quotient_up(path.shares[at(columns)], std::max<std::int64_t>(1, longest)));
       return true;
@@ -181,10 +184,12 @@ class NestSearch {
   template <typename Visit>
   void for_rounds(NestRounds& path, int d, const Visit& visit, std::int64_t first = 1) const {
     const std::int64_t most = path.flow->units.units[at(d)] / path.cores[at(d)];
-    for (std::int64_t rounds = first; rounds <= most;
-         rounds = next_pieces(path.shares[at(d)], rounds)) {
+    const std::int64_t share = path.shares[at(d)];
+    for (std::int64_t rounds = first; rounds <= most;) {
       set_rounds(path, d, rounds);
+      const std::int64_t piece = path.piece[at(d)];
       if (!visit()) return;
+      rounds = piece == 1 ? share + 1 : quotient_up(share, piece - 1);  // As next_pieces().
     }
   }
 

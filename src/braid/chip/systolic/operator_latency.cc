@@ -35,6 +35,14 @@ TimedWork timed_work(const Graph& graph, const Operator& op, const AcceleratorCo
   return timed;
 }
 
+/// What another mapper says that a nest takes on one core or on all, if it says anything.
+std::optional<double> stated_cycles(const LoopNest& nest, const AcceleratorCores& cores, bool all) {
+  if (cores.stated.empty() || nest.window.used) return std::nullopt;
+  const StatedLatency* stated = find_latency(cores.stated, {nest.batch, nest.m, nest.n, nest.k});
+  if (stated == nullptr) return std::nullopt;
+  return all ? stated->all_cores : stated->one_core;
+}
+
 /// On so many tensor and vector cores.
 OperatorCost cost_on(const TimedWork& timed, const AcceleratorCores& cores, bool all,
                      NestMemo& memo) {
@@ -43,13 +51,19 @@ OperatorCost cost_on(const TimedWork& timed, const AcceleratorCores& cores, bool
   const BufferLevels& buffers = tensor.buffers;
   OperatorCost cost;
   double tensor_bound = 0;
+  double waited_words = timed.work.vector.words;  // Of HBM, as far as time is ours to count.
   for (const NestRuns& runs : timed.work.nests) {
     if (!(runs.times > 0)) continue;
-    const MappedNest mapped = memo.map(runs.nest, tensor);
+    MappedNest mapped = memo.map(runs.nest, tensor);
+    if (const auto stated = stated_cycles(runs.nest, cores, all)) {
+      mapped.cost.cycles = mapped.bound_cycles = *stated;
+    } else {
+      waited_words += runs.times * mapped.cost.hbm_words;
+    }
     cost.tensor_cycles += runs.times * mapped.cost.cycles;
     tensor_bound += runs.times * mapped.bound_cycles;
     cost.macs += runs.times * nest_macs(runs.nest);
-    cost.l2_words += runs.times * mapped.cost.l2_words;
+    cost.l2_words += runs.times * (mapped.cost.l2_words + mapped.cost.global_words);
     cost.global_words += runs.times * (mapped.cost.global_words + mapped.cost.hbm_words);
     cost.hbm_words += runs.times * mapped.cost.hbm_words;
   }
@@ -64,8 +78,9 @@ OperatorCost cost_on(const TimedWork& timed, const AcceleratorCores& cores, bool
                                  cycles_at(vector.words, buffers.hbm_words_per_cycle)});
   cost.hbm_words += vector.words;
   cost.global_words += 2 * vector.words;
+  cost.vector_l2_words = 2 * (vector.words + (timed.work.fused ? vector.elements : 0));
   if (timed.work.fused) {
-    const double moved = cycles_at(cost.hbm_words, buffers.hbm_words_per_cycle);
+    const double moved = cycles_at(waited_words, buffers.hbm_words_per_cycle);
     cost.cycles = std::max({cost.tensor_cycles, cost.vector_cycles, moved});
     cost.bound_cycles = std::max(tensor_bound, cost.vector_cycles);
   } else {
@@ -92,6 +107,20 @@ OperatorLatencies latencies_of(const TimedWork& timed, const AcceleratorCores& c
 }
 
 }  // namespace
+
+OperatorCost& OperatorCost::operator+=(const OperatorCost& next) {
+  cycles += next.cycles;
+  tensor_cycles += next.tensor_cycles;
+  vector_cycles += next.vector_cycles;
+  bound_cycles += next.bound_cycles;
+  macs += next.macs;
+  vector_operations += next.vector_operations;
+  l2_words += next.l2_words;
+  vector_l2_words += next.vector_l2_words;
+  global_words += next.global_words;
+  hbm_words += next.hbm_words;
+  return *this;
+}
 
 OperatorLatencies operator_latencies(const Graph& graph, const Operator& op,
                                      const AcceleratorCores& cores, NestMemo& memo) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "braid/chip/accelerator/stated_latency.h"
 #include "braid/chip/cores/core_kind.h"
 #include "braid/chip/systolic/nest_memo.h"
 #include "braid/chip/systolic/operator_work.h"
@@ -29,6 +30,8 @@ struct AcceleratorCores {
   LaneCosts lane_costs = LaneCosts::operations;
   double word_bytes = 2;
   double cycles_per_s = 1.05e9;
+  /// Of products whose shape is here, in place of the mapper's; what they move stays the mapper's.
+  StatedLatencies stated;
   friend bool operator==(const AcceleratorCores&, const AcceleratorCores&) = default;
 };
 
@@ -38,7 +41,14 @@ struct OperatorCost {
   double tensor_cycles = 0, vector_cycles = 0;  ///< Of each kind of core by itself.
   double bound_cycles = 0;                      ///< No mapping of the nests makes it take fewer.
   double macs = 0, vector_operations = 0;
-  double l2_words = 0, global_words = 0, hbm_words = 0;
+  /// Accesses of the tensor cores' L2, from the arrays and from the global buffer.
+  double l2_words = 0;
+  /// Into and out of the vector cores' L2: what they move, and what arrays hand to a fused tail.
+  double vector_l2_words = 0;
+  double global_words = 0, hbm_words = 0;  ///< Accesses of either; what passes both counts in both.
+
+  /// One after the other.
+  OperatorCost& operator+=(const OperatorCost& next);
 };
 
 struct OperatorLatencies {
