@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -26,6 +27,40 @@ std::string joined(const Words& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
   return text;
+}
+
+// What is not known stands in values as a mark, so that it is still known where it ends up: its
+// number between kMark and kMarkEnd. A word of nothing else, without quotes, begins with kNoWord.
+constexpr char kMark = '\x01', kMarkEnd = '\x02', kNoWord = '\x03';
+
+/// Numbers of the marks of a text, which are taken out of it.
+std::vector<std::size_t> take_marks(std::string& text) {
+  std::vector<std::size_t> numbers;
+  std::string rest;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = text[at] == kMark ? text.find(kMarkEnd, at) : std::string::npos;
+    if (end == std::string::npos) {
+      if (text[at] != kNoWord) rest += text[at];
+      ++at;
+      continue;
+    }
+    std::size_t number = 0;
+    std::from_chars(text.data() + at + 1, text.data() + end, number);
+    numbers.push_back(number);
+    at = end + 1;
+  }
+  text = std::move(rest);
+  return numbers;
+}
+
+std::string without_marks(std::string text) {
+  take_marks(text);
+  return text;
+}
+
+bool has_marks(const Words& words) {
+  return std::any_of(words.begin(), words.end(),
+                     [](const std::string& word) { return word.find(kMark) != std::string::npos; });
 }
 
 /// Whole-number arithmetic of $((…)); nullopt for anything else.
@@ -125,6 +160,11 @@ class Reader {
 
   ShellScript read() {
     while (at_ < text_.size()) read_command();
+    if (!opened_.empty()) {
+      const Opened open = opened_.back();
+      at_ = open.at;
+      fail("'" + open.word + "' is not closed");
+    }
     return std::move(script_);
   }
 
@@ -162,6 +202,7 @@ class Reader {
   void read_command() {
     if (branches_.awaits_pattern()) return read_pattern();
     ShellCommand command;
+    const std::size_t begin = at_;
     const std::size_t unknown_before = unknown_;
     for (skip_blank(false); !ends_command() && !branches_.awaits_pattern(); skip_blank(false)) {
       if (!(command.empty() && read_assignment())) read_word(command);
@@ -170,18 +211,21 @@ class Reader {
         command.clear();
       }
       if (command.size() == 3 && command[0] == "case" && command[2] == "in") {
-        const bool is_known = unknown_ == unknown_before;
+        const bool is_known = unknown_ == unknown_before && !has_marks(command);
+        note_condition(command);
         branches_.begin_case(is_known ? std::optional(command[1]) : std::nullopt);
+        opened_.push_back({"case", begin});
         command.clear();
       }
     }
     const bool has_text = at_ < text_.size();
     // Tests that && or || put together are not looked into.
     const bool is_whole = !has_text || text_[at_] == ';' || text_[at_] == '\n';
-    const bool is_known = unknown_ == unknown_before;
+    const bool is_known = unknown_ == unknown_before && !has_marks(command);
     const bool is_test = !command.empty() && command[0].starts_with('[');
     const Holds value = !is_test ? Holds::yes : is_known ? value_of_test(command) : Holds::unknown;
-    if (!command.empty()) finish_command(command, is_whole && is_known);
+    if (is_test) note_condition(command);
+    if (!command.empty()) finish_command(command, is_whole && is_known, begin);
     if (branches_.awaits_pattern()) return;
     if (at("&&") || at("||")) return chain(value);
     runs_ = Holds::yes;
@@ -189,8 +233,64 @@ class Reader {
       at_ += at(";;&") ? 3 : 2;
       branches_.end_arm();
     } else {
+      if (at("\n")) skip_given_texts();
       ++at_;
     }
+  }
+
+  /// What << gives to the command, from the end of its line to the line that ends it. What is a
+  /// script itself is read as if it stood there.
+  void skip_given_texts() {
+    for (const std::string& mark : given_ends_) {
+      const std::size_t first = at_ + 1;
+      std::size_t begin = first;
+      while (begin < text_.size()) {
+        const std::size_t end = std::min(text_.find('\n', begin), text_.size());
+        std::string_view line = text_.substr(begin, end - begin);
+        line.remove_prefix(std::min(line.find_first_not_of('\t'), line.size()));
+        begin = end + 1;
+        if (line == mark) break;
+      }
+      begin = std::min(begin, text_.size());
+      const std::string_view body = text_.substr(std::min(first, begin), begin - first);
+      if (body.find(".py") != std::string_view::npos) break;
+      at_ = begin - 1;
+    }
+    given_ends_.clear();
+  }
+
+  /// Takes note of words such as <<EOF, <<-"EOF", << EOF.
+  void note_given_text(std::string word) {
+    if (!std::exchange(awaits_given_end_, false)) {
+      if (!word.starts_with("<<") || word.starts_with("<<<")) return;
+      word.erase(0, word.starts_with("<<-") ? 3 : 2);
+    }
+    awaits_given_end_ = word.empty();
+    if (!word.empty()) given_ends_.push_back(without_marks(word));
+  }
+
+  /// Takes note of what a condition rests on and is not known.
+  void note_condition(const ShellCommand& command) {
+    for (std::string word : command) {
+      for (const std::size_t number : take_marks(word)) {
+        if (number < names_.size() && !is_skipped()) note(names_[number], script_.of_conditions);
+      }
+    }
+  }
+
+  /// The words of a command without marks, of which the script takes note.
+  void add_command(const ShellCommand& words) {
+    ShellCommand plain;
+    for (std::string word : words) {
+      const bool is_no_word = !word.empty() && word.front() == kNoWord;
+      for (const std::size_t number : take_marks(word)) {
+        if (number >= names_.size()) continue;
+        script_.unknown_parts.push_back(
+            {script_.commands.size(), plain.size(), is_no_word, names_[number]});
+      }
+      if (!is_no_word) plain.push_back(std::move(word));
+    }
+    if (!plain.empty()) script_.commands.push_back(std::move(plain));
   }
 
   /// Whether the command behind && or || runs, where `value` is of the one before it. Commands that
@@ -215,24 +315,32 @@ class Reader {
            word == "do" || word == "else";
   }
 
-  /// `is_known`: the words are all that a test depends on.
-  void finish_command(ShellCommand& command, bool is_known) {
+  /// `is_known`: the words are all that a test depends on. `begin` is where it stands.
+  void finish_command(ShellCommand& command, bool is_known, std::size_t begin) {
     const std::string& word = command.front();
     if (word == "if" || word == "elif") {
+      note_condition(command);
       const std::span<const std::string> test = std::span(command).subspan(1);
       const Holds holds = is_known ? value_of_test(test) : Holds::unknown;
       if (word == "if") {
         branches_.begin_if(holds);
+        opened_.push_back({word, begin});
       } else {
         branches_.begin_else(holds);
       }
     } else if (word == "for" || word == "while" || word == "until" || word == "select") {
       branches_.begin_loop();
+      opened_.push_back({word, begin});
     } else if (word == "fi" || word == "esac" || word == "done") {
-      branches_.end();
+      close();
     } else if (!word.starts_with('[') && !is_skipped()) {
-      script_.commands.push_back(std::move(command));
+      add_command(command);
     }
+  }
+
+  void close() {
+    branches_.end();
+    if (!opened_.empty()) opened_.pop_back();
   }
 
   /// What stands before the bracket of the next arm of `case`, or its end.
@@ -240,7 +348,7 @@ class Reader {
     for (skip_blank(true); at(";"); skip_blank(true)) ++at_;
     if (at("esac") && (at_ + 4 == text_.size() || !is_name_part(text_[at_ + 4]))) {
       at_ += 4;
-      return branches_.end();
+      return close();
     }
     const std::size_t end = text_.find(')', at_);
     if (end == std::string_view::npos) {
@@ -304,7 +412,8 @@ class Reader {
   void finish(Word& word, Words& into) {
     expanded_ += word.text.size() + 1;
     if (expanded_ > kMostExpanded) fail("the variables expand to more than 1 MiB; a loop");
-    if (word.is_word) into.push_back(std::move(word.text));
+    if (!word.is_word && !word.text.empty()) word.text.insert(word.text.begin(), kNoWord);
+    if (word.is_word || !word.text.empty()) into.push_back(std::move(word.text));
     word = {};
   }
 
@@ -330,7 +439,7 @@ class Reader {
       } else if (c == '$') {
         expand(word, into, in_assignment_);
       } else if (c == '`') {
-        skip_command();
+        skip_command(word);
       } else {
         word.text += c;
         word.is_word = true;
@@ -338,6 +447,7 @@ class Reader {
       }
     }
     if (at_ == begin) ++at_;  // A bracket of a subshell or a function.
+    note_given_text(word.text);
     finish(word, into);
   }
 
@@ -349,7 +459,7 @@ class Reader {
       if (text_[at_] == '$') {
         expand(word, into, true);
       } else if (text_[at_] == '`') {
-        skip_command();
+        skip_command(word);
       } else if (at("\\\n")) {
         at_ += 2;
       } else if (text_[at_] == '\\' && at_ + 1 < text_.size() &&
@@ -364,10 +474,10 @@ class Reader {
   }
 
   /// A command between backticks, which is not run.
-  void skip_command() {
+  void skip_command(Word& word) {
     const std::size_t end = text_.find('`', at_ + 1);
     if (end == std::string_view::npos) fail("a quote is not closed");
-    note_undefined(std::string(text_.substr(at_, end + 1 - at_)));
+    leave_out(std::string(text_.substr(at_, end + 1 - at_)), word);
     at_ = end + 1;
   }
 
@@ -385,9 +495,14 @@ class Reader {
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
 
-  void note_undefined(const std::string& name) {
+  /// Marks what is not known in the word that it is a part of.
+  void leave_out(const std::string& name, Word& word) {
     ++unknown_;
     if (!is_skipped()) note(name, script_.undefined);
+    const auto found = std::find(names_.begin(), names_.end(), name);
+    const auto number = std::distance(names_.begin(), found);
+    if (found == names_.end()) names_.push_back(name);
+    word.text += kMark + std::to_string(number) + kMarkEnd;
   }
 
   /// What begins with $; unquoted it may be several words.
@@ -399,13 +514,13 @@ class Reader {
       if (const auto value = Arithmetic(inner, variables_).value()) {
         append({std::to_string(*value)}, word, into, Splitting::none);
       } else {
-        note_undefined("$((" + std::string(inner) + "))");
+        leave_out("$((" + std::string(inner) + "))", word);
       }
       return;
     }
     if (at("$(")) {
       const std::size_t end = closing(at_ + 1, '(', ')');
-      note_undefined(std::string(text_.substr(at_, end + 1 - at_)));
+      leave_out(std::string(text_.substr(at_, end + 1 - at_)), word);
       at_ = end + 1;
       return;
     }
@@ -419,45 +534,68 @@ class Reader {
     }
     const std::string name(text_.substr(at_ + 1, end - at_ - 1));
     at_ = end;
-    append_variable(name, std::nullopt, word, into, quoted ? Splitting::none : Splitting::words);
+    append_variable(name, word, into, quoted ? Splitting::none : Splitting::words);
+  }
+
+  /// A part of the text, expanded as within quotes.
+  std::string expanded(std::size_t begin, std::size_t end) {
+    constexpr int kMostDepth = 20;
+    if (++depth_ > kMostDepth) fail("brackets are nested too deep");
+    const std::string_view whole = std::exchange(text_, text_.substr(0, end));
+    Word word;
+    Words into;
+    for (at_ = begin; at_ < end;) {
+      const char c = text_[at_];
+      if (c == '$') {
+        expand(word, into, true);
+      } else if (c == '`') {
+        skip_command(word);
+      } else {
+        if (c != '"' && c != '\'') word.text += c;
+        ++at_;
+      }
+    }
+    text_ = whole;
+    --depth_;
+    return word.text;
   }
 
   void expand_braced(Word& word, Words& into, bool quoted) {
     const std::size_t end = closing(at_ + 1, '{', '}');
-    std::string_view inner = text_.substr(at_ + 2, end - at_ - 2);
-    at_ = end + 1;
-    std::size_t name_end = 0;
-    while (name_end < inner.size() && is_name_part(inner[name_end])) ++name_end;
-    const std::string name(inner.substr(0, name_end));
-    inner.remove_prefix(name_end);
+    std::size_t at_form = at_ + 2;
+    while (at_form < end && is_name_part(text_[at_form])) ++at_form;
+    const std::string name(text_.substr(at_ + 2, at_form - at_ - 2));
     bool whole = false;
     for (const std::string_view all : {"[@]", "[*]"}) {
-      if (!inner.starts_with(all)) continue;
-      inner.remove_prefix(all.size());
+      if (text_.substr(at_form, all.size()) != all) continue;
+      at_form += all.size();
       whole = all == "[@]";
     }
-    std::optional<std::string> otherwise;
-    if (inner.starts_with(":-") || inner.starts_with(":=")) {
-      otherwise = std::string(inner.substr(2));
-    } else if (inner.starts_with("-") || inner.starts_with("=")) {
-      otherwise = std::string(inner.substr(1));
+    const Splitting splitting = !quoted ? Splitting::words
+                                : whole ? Splitting::elements
+                                        : Splitting::none;
+    const bool takes_empty = at_form < end && text_[at_form] == ':';
+    if (takes_empty) ++at_form;
+    const char form = at_form < end ? text_[at_form] : ' ';
+    const auto found = variables_.find(name);
+    const bool is_set =
+        found != variables_.end() && !(takes_empty && without_marks(joined(found->second)).empty());
+    if (form == '+' && !name.empty()) {
+      if (is_set) append({expanded(at_form + 1, end)}, word, into, splitting);
+    } else if ((form == '-' || form == '=') && !name.empty() && !is_set) {
+      const std::string value = expanded(at_form + 1, end);
+      append({value}, word, into, splitting);
+      if (form == '=' && !is_skipped()) variables_[name] = {value};
+    } else {
+      append_variable(name, word, into, splitting);
     }
-    if (otherwise && otherwise->size() >= 2 && otherwise->front() == '"' &&
-        otherwise->back() == '"') {
-      otherwise = otherwise->substr(1, otherwise->size() - 2);
-    }
-    append_variable(name, otherwise, word, into,
-                    !quoted ? Splitting::words
-                    : whole ? Splitting::elements
-                            : Splitting::none);
+    at_ = end + 1;
   }
 
-  void append_variable(const std::string& name, const std::optional<std::string>& otherwise,
-                       Word& word, Words& into, Splitting splitting) {
+  void append_variable(const std::string& name, Word& word, Words& into, Splitting splitting) {
     const auto found = variables_.find(name);
     if (found != variables_.end()) return append(Words(found->second), word, into, splitting);
-    if (!otherwise) return note_undefined("$" + name);
-    append({*otherwise}, word, into, splitting);
+    leave_out("$" + name, word);
   }
 
   void append(const Words& values, Word& word, Words& into, Splitting splitting) {
@@ -471,16 +609,19 @@ class Reader {
       if (!std::exchange(first, false)) finish(word, into);
       if (splitting == Splitting::elements) {
         word.text += value;
-        word.is_word = true;
+        word.is_word = word.is_word || !value.starts_with(kNoWord);
         continue;
       }
+      bool in_mark = false;
       for (const char c : value) {
         if (c == ' ' || c == '\t' || c == '\n') {
           finish(word, into);
-        } else {
-          word.text += c;
-          word.is_word = true;
+          continue;
         }
+        in_mark = in_mark || c == kMark;
+        word.text += c;
+        word.is_word = word.is_word || !(in_mark || c == kNoWord);
+        in_mark = in_mark && c != kMarkEnd;
       }
     }
   }
@@ -492,9 +633,18 @@ class Reader {
   bool in_assignment_ = false;  ///< There, words are not split.
   Variables variables_;
   ShellBranches branches_;
-  Holds runs_ = Holds::yes;    ///< Whether && and || let the command at hand run.
-  Holds wanted_ = Holds::yes;  ///< What the operator before it wants of the one before.
-  std::size_t unknown_ = 0;    ///< How often something was not known.
+  struct Opened {
+    std::string word;
+    std::size_t at = 0;
+  };
+  std::vector<Opened> opened_;           ///< What has no end so far.
+  std::vector<std::string> names_;       ///< Of marks.
+  std::vector<std::string> given_ends_;  ///< Lines that end what << gives to the command at hand.
+  bool awaits_given_end_ = false;        ///< Behind << that stands alone.
+  int depth_ = 0;                        ///< Of expanded().
+  Holds runs_ = Holds::yes;              ///< Whether && and || let the command at hand run.
+  Holds wanted_ = Holds::yes;            ///< What the operator before it wants of the one before.
+  std::size_t unknown_ = 0;              ///< How often something was not known.
   ShellScript script_;
 };
 
