@@ -18,12 +18,12 @@ std::vector<std::string> export_targets();
 /// for.
 std::string job_refusal(const std::string& trainer, const TrainedJob& job);
 
-/// `target` is one of export_targets(). Throws Error for others, and for plans that
-/// are not uniform.
-Export export_plan(const Plan& plan, const std::string& target);
+/// `target` is one of export_targets(); `file` is what the text and its command call the file,
+/// empty: by a name of its own. Throws Error for others, and for plans that are not uniform.
+Export export_plan(const Plan& plan, const std::string& target, const std::string& file = "");
 
-/// What to write a plan for: its own trainer, else the first of Megatron-LM and DeepSpeed that
-/// takes it; empty where none does.
+/// What to write a plan for: its own trainer, or where it is for none that there is (ideal), the
+/// first of Megatron-LM and DeepSpeed that takes it; empty where none does.
 std::string export_target_of(const Plan& plan);
 
 /// Reads what a trainer is started with, whichever of them it is: a command line, a launch script

@@ -310,11 +310,11 @@ std::string dry_run(const Plan& plan, const char* script) {
 
 }  // namespace
 
-Export export_megatron(const Plan& plan) {
+Export export_megatron(const Plan& plan, const std::string& file) {
   check_megatron_runs(plan);
   const Parallelism& p = plan.parallel;
   Export out;
-  out.suggested_file = "megatron.sh";
+  out.suggested_file = file.empty() ? "megatron.sh" : file;
   out.warnings = megatron_limits(plan);
   Arguments arguments;
   add_model(plan, arguments, out.warnings);

@@ -80,11 +80,11 @@ std::string_view recomputation_text(Recompute recompute) {
 
 }  // namespace
 
-Export export_torchtitan(const Plan& plan) {
+Export export_torchtitan(const Plan& plan, const std::string& file) {
   const TorchtitanModel& model = check_torchtitan_runs(plan);
   const Processes processes = processes_of(plan);
   Export out;
-  out.suggested_file = "torchtitan.toml";
+  out.suggested_file = file.empty() ? "torchtitan.toml" : file;
   out.warnings = torchtitan_limits(plan, model);
   if (!processes.note.empty()) out.warnings.push_back(processes.note);
   const std::string arguments = "--job.config_file " + out.suggested_file;
