@@ -162,12 +162,12 @@ std::string export_target_of(const Plan& plan) {
   return "";
 }
 
-Import import_run(const std::string& text, const std::string& file) {
+Import import_run(const std::string& text, const std::string& file, std::int64_t blocks) {
   if (is_deepspeed(text)) return import_deepspeed(text, file);
-  if (is_torchtitan(text)) return import_torchtitan(text, file);
+  if (is_torchtitan(text)) return import_torchtitan(text, file, blocks);
   if (is_megatron_bridge(text)) return import_megatron_bridge(text, file);
   if (is_maxtext(text)) return import_maxtext(text, file);
-  if (is_megatron(text)) return import_megatron(text, file);
+  if (is_megatron(text)) return import_megatron(text, file, blocks);
   if (is_accelerate(text)) return import_accelerate(text, file);
   if (const std::string named = named_file(text); !named.empty()) {
     throw Error(Where{file, 0, ""}, "this command line says nothing of the run but " + named,

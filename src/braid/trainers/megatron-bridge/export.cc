@@ -103,7 +103,7 @@ void set_model(const Plan& plan, Fields& fields) {
 }
 
 void set_sharding(const Parallelism& p, Fields& fields, std::vector<std::string>& warnings) {
-  const bool fsdp = p.zero == Zero::parameters;
+  const bool fsdp = p.zero == Zero::parameters && std::int64_t{p.dp} * p.cp > 1;
   const bool sharded = p.zero != Zero::none;
   fields.set("ddp.use_distributed_optimizer", sharded);
   fields.set("optimizer.use_distributed_optimizer", sharded);
