@@ -79,12 +79,15 @@ void take_formats(const Import& from, Precision& precision) {
   precision.optimizer_bytes_per_parameter = from.precision->optimizer_bytes_per_parameter;
 }
 
-/// What the trainer can be told, and what its own file says that it is told to keep on the host.
+/// What the trainer can be told, and what its own file says that it is told to keep on the host and
+/// to share.
 TrainerLimits limits_with(const std::optional<Import>& from, TrainerLimits can) {
   if (!from) return can;
   can.offload_optimizer = can.offload_optimizer || from->parallel.offload_optimizer;
   can.offload_weights = can.offload_weights || from->parallel.offload_weights;
   can.offload_activations = can.offload_activations || from->parallel.offload_activations;
+  can.zero.push_back(from->parallel.zero);
+  if (from->parallel.pp > 1) can.pipelined_zero.push_back(from->parallel.zero);
   return can;
 }
 
