@@ -2,157 +2,20 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <utility>
 
 #include "braid/base/error.h"
+#include "braid/trainers/exchange/shell_arithmetic.h"
 #include "braid/trainers/exchange/shell_branches.h"
+#include "braid/trainers/exchange/shell_values.h"
 
 namespace braid {
 namespace {
 
 constexpr std::size_t kMostExpanded = std::size_t{1} << 20;
-
-bool is_name_start(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-bool is_name_part(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
-using Words = std::vector<std::string>;
-using Variables = std::map<std::string, Words, std::less<>>;
-
-std::string joined(const Words& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
-  return text;
-}
-
-// What is not known stands in values as a mark, so that it is still known where it ends up: its
-// number between kMark and kMarkEnd. A word of nothing else, without quotes, begins with kNoWord.
-constexpr char kMark = '\x01', kMarkEnd = '\x02', kNoWord = '\x03';
-
-/// Numbers of the marks of a text, which are taken out of it.
-std::vector<std::size_t> take_marks(std::string& text) {
-  std::vector<std::size_t> numbers;
-  std::string rest;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = text[at] == kMark ? text.find(kMarkEnd, at) : std::string::npos;
-    if (end == std::string::npos) {
-      if (text[at] != kNoWord) rest += text[at];
-      ++at;
-      continue;
-    }
-    std::size_t number = 0;
-    std::from_chars(text.data() + at + 1, text.data() + end, number);
-    numbers.push_back(number);
-    at = end + 1;
-  }
-  text = std::move(rest);
-  return numbers;
-}
-
-std::string without_marks(std::string text) {
-  take_marks(text);
-  return text;
-}
-
-bool has_marks(const Words& words) {
-  return std::any_of(words.begin(), words.end(),
-                     [](const std::string& word) { return word.find(kMark) != std::string::npos; });
-}
-
-/// Whole-number arithmetic of $((…)); nullopt for anything else.
-class Arithmetic {
- public:
-  Arithmetic(std::string_view text, const Variables& variables)
-      : text_(text), variables_(variables) {}
-
-  std::optional<std::int64_t> value() {
-    const auto result = sum(0);
-    skip_spaces();
-    return at_ == text_.size() ? result : std::nullopt;
-  }
-
- private:
-  static constexpr int kMostDepth = 50;
-  using Number = std::optional<std::int64_t>;
-
-  void skip_spaces() {
-    while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_])) != 0) ++at_;
-  }
-  bool take(char c) {
-    skip_spaces();
-    if (at_ == text_.size() || text_[at_] != c) return false;
-    ++at_;
-    return true;
-  }
-  Number sum(int depth) {
-    Number left = product(depth);
-    while (left) {
-      std::int64_t result = 0;
-      const bool plus = take('+');
-      if (!plus && !take('-')) return left;
-      const Number right = product(depth);
-      if (!right) return std::nullopt;
-      if (plus ? __builtin_add_overflow(*left, *right, &result)
-               : __builtin_sub_overflow(*left, *right, &result)) {
-        return std::nullopt;
-      }
-      left = result;
-    }
-    return left;
-  }
-  Number product(int depth) {
-    Number left = factor(depth);
-    while (left) {
-      std::int64_t result = 0;
-      const bool times = take('*');
-      if (!times && !take('/')) return left;
-      const Number right = factor(depth);
-      if (!right || (!times && (*right == 0 || *right == -1))) return std::nullopt;
-      if (times && __builtin_mul_overflow(*left, *right, &result)) return std::nullopt;
-      left = times ? result : *left / *right;
-    }
-    return left;
-  }
-  Number factor(int depth) {
-    if (depth > kMostDepth) return std::nullopt;
-    if (take('(')) {
-      const Number inner = sum(depth + 1);
-      return take(')') ? inner : std::nullopt;
-    }
-    take('$');
-    const bool braced = take('{');
-    skip_spaces();
-    const std::size_t begin = at_;
-    while (at_ < text_.size() && is_name_part(text_[at_])) ++at_;
-    const std::string_view word = text_.substr(begin, at_ - begin);
-    if (braced && !take('}')) return std::nullopt;
-    if (word.empty() || depth > kMostDepth) return std::nullopt;
-    if (is_name_start(word[0])) {
-      const auto found = variables_.find(word);
-      if (found == variables_.end() || found->second.size() != 1) return std::nullopt;
-      return number(found->second.front());
-    }
-    return number(word);
-  }
-  static Number number(std::string_view text) {
-    constexpr std::size_t kMostDigits = 18;
-    if (text.empty() || text.size() > kMostDigits) return std::nullopt;
-    std::int64_t value = 0;
-    for (const char c : text) {
-      if (c < '0' || c > '9') return std::nullopt;
-      value = 10 * value + (c - '0');
-    }
-    return value;
-  }
-
-  std::string_view text_;
-  const Variables& variables_;
-  std::size_t at_ = 0;
-};
 
 class Reader {
  public:
@@ -309,7 +172,7 @@ class Reader {
     return !is_skipped() && (runs_ == Holds::unknown || branches_.is_uncertain());
   }
 
-  /// Words that a command follows on the same line.
+  /// ShellWords that a command follows on the same line.
   static bool is_before_command(const std::string& word) {
     return word == "export" || word == "declare" || word == "local" || word == "then" ||
            word == "do" || word == "else";
@@ -346,7 +209,7 @@ class Reader {
   /// What stands before the bracket of the next arm of `case`, or its end.
   void read_pattern() {
     for (skip_blank(true); at(";"); skip_blank(true)) ++at_;
-    if (at("esac") && (at_ + 4 == text_.size() || !is_name_part(text_[at_ + 4]))) {
+    if (at("esac") && (at_ + 4 == text_.size() || !is_shell_name_part(text_[at_ + 4]))) {
       at_ += 4;
       return close();
     }
@@ -362,13 +225,13 @@ class Reader {
   /// NAME=word, NAME+=word, NAME=(words), NAME+=(words).
   bool read_assignment() {
     std::size_t end = at_;
-    if (end == text_.size() || !is_name_start(text_[end])) return false;
-    while (end < text_.size() && is_name_part(text_[end])) ++end;
+    if (end == text_.size() || !is_shell_name_start(text_[end])) return false;
+    while (end < text_.size() && is_shell_name_part(text_[end])) ++end;
     const bool adds = text_.substr(end, 2) == "+=";
     if (!adds && text_.substr(end, 1) != "=") return false;
     const std::string name(text_.substr(at_, end - at_));
     at_ = end + (adds ? 2 : 1);
-    Words value;
+    ShellWords value;
     const bool array = at("(");
     if (array) {
       ++at_;
@@ -383,7 +246,7 @@ class Reader {
       in_assignment_ = false;
     }
     if (is_skipped()) return true;
-    Words& stored = variables_[name];
+    ShellWords& stored = variables_[name];
     if (is_uncertain() && (adds || stored != value)) {
       note(name, script_.uncertain);
     }
@@ -409,7 +272,7 @@ class Reader {
     bool is_word = false;
   };
 
-  void finish(Word& word, Words& into) {
+  void finish(Word& word, ShellWords& into) {
     expanded_ += word.text.size() + 1;
     if (expanded_ > kMostExpanded) fail("the variables expand to more than 1 MiB; a loop");
     if (!word.is_word && !word.text.empty()) word.text.insert(word.text.begin(), kNoWord);
@@ -417,7 +280,7 @@ class Reader {
     word = {};
   }
 
-  void read_word(Words& into) {
+  void read_word(ShellWords& into) {
     Word word;
     const std::size_t begin = at_;
     while (!ends_command() &&
@@ -451,7 +314,7 @@ class Reader {
     finish(word, into);
   }
 
-  void read_quoted(Word& word, Words& into) {
+  void read_quoted(Word& word, ShellWords& into) {
     word.is_word = true;
     ++at_;
     while (!at("\"")) {
@@ -506,12 +369,12 @@ class Reader {
   }
 
   /// What begins with $; unquoted it may be several words.
-  void expand(Word& word, Words& into, bool quoted) {
+  void expand(Word& word, ShellWords& into, bool quoted) {
     if (at("$((")) {
       const std::size_t end = closing(at_ + 1, '(', ')');
       const std::string_view inner = text_.substr(at_ + 3, end > at_ + 4 ? end - at_ - 4 : 0);
       at_ = end + 1;
-      if (const auto value = Arithmetic(inner, variables_).value()) {
+      if (const auto value = value_of_arithmetic(inner, variables_)) {
         append({std::to_string(*value)}, word, into, Splitting::none);
       } else {
         leave_out("$((" + std::string(inner) + "))", word);
@@ -526,7 +389,7 @@ class Reader {
     }
     if (at("${")) return expand_braced(word, into, quoted);
     std::size_t end = at_ + 1;
-    while (end < text_.size() && is_name_part(text_[end])) ++end;
+    while (end < text_.size() && is_shell_name_part(text_[end])) ++end;
     if (end == at_ + 1) {  // $@, $1, a lone $.
       word.text += text_[at_++];
       word.is_word = true;
@@ -543,7 +406,7 @@ class Reader {
     if (++depth_ > kMostDepth) fail("brackets are nested too deep");
     const std::string_view whole = std::exchange(text_, text_.substr(0, end));
     Word word;
-    Words into;
+    ShellWords into;
     for (at_ = begin; at_ < end;) {
       const char c = text_[at_];
       if (c == '$') {
@@ -560,10 +423,10 @@ class Reader {
     return word.text;
   }
 
-  void expand_braced(Word& word, Words& into, bool quoted) {
+  void expand_braced(Word& word, ShellWords& into, bool quoted) {
     const std::size_t end = closing(at_ + 1, '{', '}');
     std::size_t at_form = at_ + 2;
-    while (at_form < end && is_name_part(text_[at_form])) ++at_form;
+    while (at_form < end && is_shell_name_part(text_[at_form])) ++at_form;
     const std::string name(text_.substr(at_ + 2, at_form - at_ - 2));
     bool whole = false;
     for (const std::string_view all : {"[@]", "[*]"}) {
@@ -592,13 +455,13 @@ class Reader {
     at_ = end + 1;
   }
 
-  void append_variable(const std::string& name, Word& word, Words& into, Splitting splitting) {
+  void append_variable(const std::string& name, Word& word, ShellWords& into, Splitting splitting) {
     const auto found = variables_.find(name);
-    if (found != variables_.end()) return append(Words(found->second), word, into, splitting);
+    if (found != variables_.end()) return append(ShellWords(found->second), word, into, splitting);
     leave_out("$" + name, word);
   }
 
-  void append(const Words& values, Word& word, Words& into, Splitting splitting) {
+  void append(const ShellWords& values, Word& word, ShellWords& into, Splitting splitting) {
     if (splitting == Splitting::none) {
       word.text += joined(values);
       word.is_word = true;
@@ -631,7 +494,7 @@ class Reader {
   std::size_t at_ = 0;
   std::size_t expanded_ = 0;
   bool in_assignment_ = false;  ///< There, words are not split.
-  Variables variables_;
+  ShellVariables variables_;
   ShellBranches branches_;
   struct Opened {
     std::string word;
