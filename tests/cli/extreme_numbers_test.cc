@@ -100,7 +100,7 @@ TEST(ExtremeNumbers, ClustersModelsAndSpaces) {
       "chips:\n  a: {chip: h100-sxm, price: 30000 USD, power: 700 W}\n"
       "memories:\n  m: {capacity: 80 GB, bandwidth: 3 TB/s, price: 2 USD per GB/s, power: 0.05 W "
       "per GB/s}\nnetworks:\n  n: dgx-h100\nlinks:\n  l: {bandwidth: [400 GB/s, 50 GB/s], latency: "
-      "[1 us, 5 us], price: 1 USD per GB/s, power: 0.1 W per GB/s}\ndevices: 8\nbudget: 300\n",
+      "[1 us, 5 us], price: 1 USD per GB/s, power: 0.1 W per GB/s}\ndevices: 8\nbudget: 600\n",
       "space.yaml", {"explore", "FILE", "--json"});
 }
 

@@ -4,6 +4,7 @@
 #include "braid/base/error.h"
 #include "braid/frontend/model.h"
 #include "braid/trainers/megatron/import.h"
+#include "braid/trainers/megatron/layer_marks.h"
 #include "braid/trainers/megatron/stage_layout.h"
 
 namespace braid {
@@ -54,6 +55,113 @@ TEST(MegatronImport, ExpertsAreWholeWhereTheirTensorParallelSizeIsOne) {
   EXPECT_TRUE(import(whole + "--expert-model-parallel-size 2").parallel.whole_experts);
   EXPECT_FALSE(import(whole).parallel.whole_experts);
   EXPECT_FALSE(import(four + "--num-experts 8").parallel.whole_experts);
+}
+
+TEST(MegatronImport, ReadsWhichBlocksHaveExperts) {
+  for (const auto& [text, marks] : {std::pair{"[0]*3+[1]*5", "00011111"},
+                                    {"([0]*3+[1]*5)", "00011111"},
+                                    {"([1]*3+[0]*1)*2", "11101110"},
+                                    {"[0,0,0,1,1,1,1,1]", "00011111"},
+                                    {"2*([1,0,]+[1]*2)", "10111011"},
+                                    {"2", "10101010"},
+                                    {"1", "11111111"}}) {
+    EXPECT_EQ(marks_of_blocks(text, 8), std::string(marks)) << text;
+  }
+  for (const char* text : {"[1]*7", "[1]*8)", "([1]*8", "[2]*8", "0", "", "8*8", "[1]*[8]",
+                           "[1]*99999999", "[1]*8+1", "range(8)", "[1 0]"}) {
+    EXPECT_EQ(marks_of_blocks(text, 8), std::nullopt) << text;
+  }
+}
+
+TEST(MegatronImport, DealsTheBlocksOfTheModelThatIsNamed) {
+  const auto of = [](const std::string& arguments, std::int64_t blocks) {
+    return import_megatron("pretrain_gpt.py --micro-batch-size 1 " + arguments, "train.sh", blocks);
+  };
+  const std::string two = "--pipeline-model-parallel-size 2 ";
+  EXPECT_THAT(of(two + "--decoder-first-pipeline-num-layers 14", 32).chunk_blocks,
+              ElementsAre(14, 18));
+  EXPECT_EQ(of(two + "--num-layers 80 --num-layers-per-virtual-pipeline-stage 4", 32).parallel.vp,
+            4);
+  EXPECT_THAT(of(two + "--decoder-first-pipeline-num-layers 14 "
+                       "--num-virtual-stages-per-pipeline-rank 2",
+                 32)
+                  .chunk_blocks,
+              ElementsAre(7, 9, 7, 9));
+  const std::string four = "--pipeline-model-parallel-size 4 ";
+  EXPECT_EQ(of(four + "--account-for-loss-in-pipeline-split "
+                      "--num-layers-per-virtual-pipeline-stage 4",
+               31)
+                .parallel.vp,
+            2);
+  EXPECT_THAT(of(four, 61).notes, ElementsAre(::testing::HasSubstr("61 layers do not go evenly")));
+  EXPECT_THAT(of(four, 64).notes, IsEmpty());
+  EXPECT_THROW(of(two + "--num-layers-per-virtual-pipeline-stage 4", 0), Error);
+  EXPECT_THROW(of(four + "--decoder-first-pipeline-num-layers 7", 32), Error);
+  EXPECT_THROW(
+      of(two + "--decoder-first-pipeline-num-layers 7 --decoder-last-pipeline-num-layers 7", 32),
+      Error);
+}
+
+TEST(MegatronImport, ReadsWhatTheTrainerDoes) {
+  const auto behaviour = [](const std::string& arguments) {
+    TrainerBehaviour does;
+    does.gradient_placeholders = true;
+    take_behaviour(import(arguments), does);
+    return does;
+  };
+  EXPECT_FALSE(behaviour("").overlapped_gradients);
+  EXPECT_TRUE(behaviour("--overlap-grad-reduce").overlapped_gradients);
+  EXPECT_TRUE(behaviour("--use-megatron-fsdp").overlapped_gradients);
+  EXPECT_FALSE(behaviour("--use-megatron-fsdp --data-parallel-sharding-strategy optim")
+                   .overlapped_gradients);
+  EXPECT_TRUE(behaviour("").flash_attention && behaviour("").fused_accumulation);
+  EXPECT_TRUE(behaviour("--attention-backend fused").flash_attention);
+  EXPECT_FALSE(behaviour("--attention-backend unfused").flash_attention);
+  EXPECT_FALSE(behaviour("--transformer-impl local").flash_attention);
+  EXPECT_FALSE(behaviour("--transformer-impl local").gradient_placeholders);
+  EXPECT_FALSE(behaviour("--no-gradient-accumulation-fusion").fused_accumulation);
+  EXPECT_FALSE(behaviour("--cross-entropy-loss-fusion").fused_loss);
+  EXPECT_TRUE(behaviour("--cross-entropy-loss-fusion --cross-entropy-fusion-impl te").fused_loss);
+  EXPECT_TRUE(behaviour("--cuda-graph-impl local").captured_graphs);
+  EXPECT_FALSE(behaviour("--cuda-graph-impl none").captured_graphs);
+  EXPECT_TRUE(behaviour("--overlap-moe-expert-parallel-comm").overlapped_dispatch);
+}
+
+TEST(MegatronImport, NotesWhatItDoesNotModel) {
+  const auto notes = [](const std::string& arguments) {
+    return import("--overlap-grad-reduce --overlap-param-gather " + arguments).notes;
+  };
+  using ::testing::HasSubstr;
+  EXPECT_THAT(notes(""), IsEmpty());
+  EXPECT_THAT(notes("--tp-comm-overlap --tensor-model-parallel-size 2"),
+              ElementsAre(HasSubstr("--tp-comm-overlap")));
+  EXPECT_THAT(notes("--cp-comm-type a2a --context-parallel-size 2"), ElementsAre(HasSubstr("a2a")));
+  EXPECT_THAT(notes("--cp-comm-type p2p --context-parallel-size 2"), IsEmpty());
+  EXPECT_THAT(notes("--optimizer muon"), ElementsAre(HasSubstr("--optimizer muon")));
+  EXPECT_THAT(notes("--optimizer sgd"), IsEmpty());
+  EXPECT_THAT(notes("--expert-model-parallel-size 2"), ElementsAre(HasSubstr("allgather")));
+  EXPECT_THAT(notes("--no-rope-fusion --no-bias-dropout-fusion"),
+              ElementsAre(HasSubstr("--no-bias-dropout-fusion, --no-rope-fusion")));
+  EXPECT_EQ(import("--bf16 --optimizer sgd").precision->optimizer_bytes_per_parameter, 8);
+}
+
+TEST(MegatronImport, ListsOfWhatIsNotSetWhatFiguresDependOn) {
+  const auto notes = [](const std::string& script) {
+    return import_megatron(script, "train.sh").notes;
+  };
+  const std::string run =
+      "torchrun --nproc-per-node 8 --node-rank $RANK pretrain_gpt.py --micro-batch-size 1 ";
+  EXPECT_THAT(notes(run + "--data-path $PWD/x --save $(dirname $0)"), IsEmpty());
+  EXPECT_THAT(notes(run + "--data-path $PWD/x --save $(dirname $0) $MORE --bf16"),
+              ElementsAre(::testing::EndsWith("left out: $MORE")));
+  EXPECT_THAT(notes("torchrun --nnodes $N pretrain_gpt.py --micro-batch-size 1"),
+              ElementsAre(::testing::EndsWith("left out: $N")));
+  try {
+    notes(run + "--expert-model-parallel-size $EP");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("$EP is not set in the script"));
+  }
 }
 
 TEST(MegatronImport, ReadsInterleavingAndLayouts) {

@@ -36,7 +36,7 @@ struct TrainerJob {
 };
 
 TrainerJob trainer_job(const RoundTripCase& one, const Precision& precision,
-                       const std::string& trainer) {
+                       const std::string& trainer, const Import* run = nullptr) {
   TrainerJob made{cached_model(one.model, one.seq_len), load_system(one.cluster), {}, {}};
   made.job.precision = precision;
   made.job.global_batch = one.global_batch;
@@ -44,6 +44,7 @@ TrainerJob trainer_job(const RoundTripCase& one, const Precision& precision,
   set_working_precision(made.graph, precision.activation, precision.weight);
   made.job.graph = &made.graph;
   set_trainer(load_trainer(trainer), made.system, made.job, made.space);
+  if (run != nullptr && run->trainer == trainer) take_behaviour(*run, made.job.trainer.does);
   adapt_graph(made.job.trainer.does, made.graph);
   return made;
 }
@@ -181,7 +182,7 @@ RoundTripOutcome round_trip(const RoundTripCase& one, const std::string& trainer
           run.accumulation * run.parallel.micro_batch * before->candidate.plan.parallel.dp;
     }
     if (run.seq_len != 0) again.seq_len = run.seq_len;
-    TrainerJob made = trainer_job(again, run.precision.value_or(Precision{}), trainer);
+    TrainerJob made = trainer_job(again, run.precision.value_or(Precision{}), trainer, &run);
     const StatedPlan after = planned(
         made, with_options(read_configuration(run, made.graph), before->candidate.plan, target));
     return {"", difference_of(*before, after)};

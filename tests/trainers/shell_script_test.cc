@@ -79,11 +79,54 @@ TEST(ShellScript, SaysWhatItTookFromAConditionThatItDoesNotKnow) {
   EXPECT_THAT(script.undefined, ElementsAre("$KEY", "`date +%s`"));
 }
 
-TEST(ShellScript, EndsWhereBranchesDoNot) {
-  for (const char* text : {"case x in", "case x in a", "case x in a)", "case x in a) b ;;", "esac",
-                           "fi", "done", "else", "elif [ 1 ]", "if", "a &&", "|| b", ";;"}) {
+TEST(ShellScript, RefusesBranchesThatDoNotEnd) {
+  for (const char* text : {"x\ncase x in", "x\ncase x in a)", "x\ncase x in a) b ;;",
+                           "x\nif [ 1 ; then", "x\nfor i in 1 2; do y", "x\nif"}) {
+    try {
+      read_shell_script(text, "train.sh");
+      ADD_FAILURE() << text;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.where().line, 2) << text;
+    }
+  }
+  for (const char* text :
+       {"esac", "fi", "done", "else", "elif [ 1 ]", "a &&", "|| b", ";;", "echo if"}) {
     read_shell_script(text, "train.sh");
   }
+}
+
+TEST(ShellScript, TakesWhatIsThereWhereAVariableIsNotSet) {
+  EXPECT_THAT(first(": \"${EP:=32}\" ${TP=2}\nrun $EP $TP"), ElementsAre(":", "32", "2"));
+  const auto last = [](std::string_view text) {
+    return read_shell_script(text, "train.sh").commands.back();
+  };
+  EXPECT_THAT(last(": \"${EP:=32}\" ${TP=2}\nrun $EP $TP"), ElementsAre("run", "32", "2"));
+  EXPECT_THAT(last("A=\nrun \"${A:-1}\" \"${A-1}\" \"${A:+2}\" \"${A+2}\""),
+              ElementsAre("run", "1", "", "", "2"));
+  EXPECT_THAT(last("B=5\nrun ${A:-$((B*2))} ${A:-${C:-\"$B\"}}"), ElementsAre("run", "10", "5"));
+}
+
+TEST(ShellScript, SkipsTextThatACommandIsGiven) {
+  EXPECT_THAT(first("cat <<EOF > note\nif you read this\nEOF\nrun 1").front(), "cat");
+  const ShellScript script =
+      read_shell_script("cat << 'END'\nfor all\nEND\nsbatch <<-X\n\trun a.py --b\n\tX\nz", "s");
+  EXPECT_THAT(script.commands[1].front(), "sbatch");
+  EXPECT_THAT(script.commands[2], ElementsAre("run", "a.py", "--b"));
+  EXPECT_THAT(script.commands.back(), ElementsAre("z"));
+}
+
+TEST(ShellScript, SaysInWhichWordWhatItCannotKnowIs) {
+  const ShellScript script = read_shell_script(
+      "D=$ROOT/data\nA=(--tp $TP)\nB=\"$(date)\"\nrun --data $D \"${A[@]}\" x$B $E", "train.sh");
+  EXPECT_THAT(script.commands.front(), ElementsAre("run", "--data", "/data", "--tp", "x"));
+  std::vector<std::string> parts;
+  for (const UnknownPart& part : script.unknown_parts) {
+    parts.push_back(part.name + (part.is_left_out ? " before " : " in ") +
+                    std::to_string(part.word));
+  }
+  EXPECT_THAT(parts, ElementsAre("$ROOT in 2", "$TP before 4", "$(date) in 4", "$E before 5"));
+  EXPECT_THAT(read_shell_script("A=$X\n[ -n \"$A\" ] && run\nrun $Y", "s").of_conditions,
+              ElementsAre("$X"));
 }
 
 TEST(ShellScript, SaysWhereSomethingIsNotClosed) {

@@ -55,7 +55,7 @@ Plan titan_plan(const std::string& model, const Parallelism& parallel) {
 
 std::string refusal_of(const auto& write, const Plan& plan) {
   try {
-    write(plan);
+    write(plan, "");
     return "";
   } catch (const Error& error) {
     return error.what();

@@ -21,16 +21,19 @@
 namespace braid {
 namespace {
 
-/// The plan's model in its working precision, where it is still what it was.
-std::optional<Graph> model_again(const Plan& plan) {
-  try {
-    Graph graph = load_model(plan.model_source, {.seq_len = plan.seq_len, .dims = {}});
-    if (graph.layers.size() != plan.profile.layers.size()) return std::nullopt;
-    set_working_precision(graph, plan.precision.activation, plan.precision.weight);
-    return graph;
-  } catch (const Error&) {
-    return std::nullopt;
+/// The plan's model in its working precision; throws Error where it is not what it was.
+Graph model_again(const Plan& plan) {
+  // Models that have one length alone take none.
+  Graph graph = load_model(plan.model_source, {.seq_len = 0, .dims = {}});
+  if (graph.seq_len != plan.seq_len) {
+    graph = load_model(plan.model_source, {.seq_len = plan.seq_len, .dims = {}});
   }
+  if (graph.layers.size() != plan.profile.layers.size()) {
+    throw Error(fmt::format("{} has {} layers, and the plan {}", plan.model_source,
+                            graph.layers.size(), plan.profile.layers.size()));
+  }
+  set_working_precision(graph, plan.precision.activation, plan.precision.weight);
+  return graph;
 }
 
 }  // namespace
@@ -43,12 +46,14 @@ std::string change_of_trainer(const Plan& plan, const std::string& trainer) {
   if (const std::string reason = refusal(limits_of(file, plan), plan); !reason.empty()) {
     return fmt::format("the plan was made for {}; {} {}", made_for, trainer, reason);
   }
-  std::optional<Graph> graph = model_again(plan);
-  if (!graph) {
+  std::optional<Graph> graph;
+  try {
+    graph = model_again(plan);
+  } catch (const Error& error) {
     return fmt::format(
-        "the plan was made for {}; how long it takes under {} is not known without "
-        "the model {}",
-        made_for, trainer, plan.model_source);
+        "the plan was made for {}; how long it takes under {} is not known, as its model cannot be "
+        "read again: {}",
+        made_for, trainer, error.what());
   }
   Job job;
   job.graph = &*graph;

@@ -329,6 +329,10 @@ PlannerOptions space_of(const JobOptions& o) {
   return space;
 }
 
+Graph named_model(const JobOptions& o) {
+  return load_model(o.model, {.seq_len = o.seq_len, .dims = parse_dims(o.dims)});
+}
+
 void load_job(const JobOptions& o, LoadedJob& loaded, const JobBasis& basis) {
   if (o.threads > 0) set_thread_count(o.threads);
   const bool named = !o.cluster.empty() || !o.chip.empty();
@@ -339,9 +343,7 @@ void load_job(const JobOptions& o, LoadedJob& loaded, const JobBasis& basis) {
     loaded.assumptions.push_back("precision: " + name_of(loaded.job.precision) +
                                  ", as no bf16 peak is listed (no --precision given)");
   }
-  loaded.graph = basis.model != nullptr
-                     ? *basis.model
-                     : load_model(o.model, {.seq_len = o.seq_len, .dims = parse_dims(o.dims)});
+  loaded.graph = basis.model != nullptr ? *basis.model : named_model(o);
   check_computes(loaded.graph, o.model);
   set_working_precision(loaded.graph, loaded.job.precision.activation, loaded.job.precision.weight);
   if (!o.calibration.empty()) calibrate_system(o.calibration, loaded.system);
@@ -368,8 +370,8 @@ void load_job(const JobOptions& o, LoadedJob& loaded, const JobBasis& basis) {
 }
 
 TrainerFile set_job_trainer(const JobOptions& o, const std::vector<const PlannerEntry*>& planners,
-                            LoadedJob& loaded, bool own_code) {
-  const TrainerNeeds needs{&loaded.job, &loaded.system, &loaded.space, planners, own_code};
+                            LoadedJob& loaded, const TrainerBasis& basis) {
+  const TrainerNeeds needs{&loaded.job, &loaded.system, &loaded.space, planners, basis.own_code};
   const Profile* listed = loaded.job.layers != nullptr ? loaded.job.layers->listed() : nullptr;
   std::string name = o.trainer;
   if (name.empty() && listed != nullptr) {
@@ -388,6 +390,9 @@ TrainerFile set_job_trainer(const JobOptions& o, const std::vector<const Planner
     loaded.assumptions.push_back(std::move(assumed));
   }
   set_trainer(trainer, loaded.system, loaded.job, loaded.space);
+  if (basis.run != nullptr && basis.run->trainer == trainer.name) {
+    take_behaviour(*basis.run, loaded.job.trainer.does);
+  }
   if (loaded.job.graph != nullptr) {
     adapt_graph(loaded.job.trainer.does, loaded.graph);
     return trainer;

@@ -8,6 +8,7 @@
 #include "braid/cli/verb.h"
 #include "braid/plan/trainer_file.h"
 #include "braid/planners/registry.h"
+#include "braid/trainers/exchange/import.h"
 
 namespace braid {
 
@@ -84,14 +85,23 @@ struct JobBasis {
   const Graph* model = nullptr;  ///< JobOptions::model is then where it is from.
 };
 
+/// The model that the options name. Throws Error.
+Graph named_model(const JobOptions& options);
+
 /// Loads model and system and checks the restrictions' form. Throws Error.
 void load_job(const JobOptions& options, LoadedJob& loaded, const JobBasis& basis = {});
 
+/// What is known of a trainer beside its file.
+struct TrainerBasis {
+  bool own_code = false;        ///< TrainerNeeds.
+  const Import* run = nullptr;  ///< A run of it: it behaves as that says.
+};
+
 /// Lets the trainer that was asked for, or the usual one of these planners, run the job; returns
-/// it. Throws Error when it cannot. `own_code`: TrainerNeeds.
+/// it. Throws Error when it cannot.
 TrainerFile set_job_trainer(const JobOptions& options,
                             const std::vector<const PlannerEntry*>& planners, LoadedJob& loaded,
-                            bool own_code = false);
+                            const TrainerBasis& basis = {});
 
 /// Throws Error when --objective, --network, --graph, --inflight or --stage-options is given and
 /// none of the planners has a choice.

@@ -122,6 +122,13 @@ Import import_plan(const std::string& file) {
   run.seq_len = plan.seq_len;
   run.parallel = plan.parallel;
   run.precision = plan.precision;
+  for (const BehaviourFlag& each : behaviour_flags()) {
+    run.does.push_back({each.flag, plan.trainer.does.*each.flag});
+  }
+  if (plan.shape) {
+    run.blocks = plan.shape->blocks;
+    run.hidden = plan.shape->hidden;
+  }
   for (const std::int32_t layers : layer_counts(plan)) run.chunk_blocks.push_back(layers);
   run.system = std::move(plan.system);
   return run;
@@ -134,22 +141,42 @@ bool is_plan(const std::string& text) {
 
 }  // namespace
 
-std::optional<Import> read_from(const StatedOptions& options) {
+std::optional<Import> read_from(const StatedOptions& options, std::int64_t blocks) {
   if (options.from.empty()) return std::nullopt;
   std::error_code error;
   if (!std::filesystem::is_regular_file(options.from, error)) {
-    if (options.from.find(' ') != std::string::npos) return import_run(options.from, "--from");
-    throw Error(Where{"", 0, "--from"}, "there is no file " + in_quotes(options.from),
+    const bool is_folder = std::filesystem::is_directory(options.from, error);
+    if (!is_folder && options.from.find(' ') != std::string::npos) {
+      return import_run(options.from, "--from", blocks);
+    }
+    throw Error(Where{"", 0, "--from"},
+                in_quotes(options.from) + (is_folder ? " is a folder" : ": there is no such file"),
                 "give a trainer's file or, in quotes, its command line");
   }
   const std::string text = read_file(options.from);
-  return is_plan(text) ? import_plan(options.from) : import_run(text, options.from);
+  return is_plan(text) ? import_plan(options.from) : import_run(text, options.from, blocks);
+}
+
+std::string model_difference(const Import& run, const Graph& model) {
+  const std::optional<ModelShape> shape = model_shape(model);
+  const std::int64_t blocks = run.shape ? run.shape->blocks : run.blocks;
+  const std::int64_t hidden = run.shape ? run.shape->hidden : run.hidden;
+  if (!shape) return "";
+  const bool differs =
+      (blocks > 0 && blocks != shape->blocks) || (hidden > 0 && hidden != shape->hidden);
+  if (!differs) return "";
+  const auto sizes = [](std::int64_t layers, std::int64_t width) {
+    return (layers > 0 ? fmt::format("{} layers", layers) : std::string("layers")) +
+           (width > 0 ? fmt::format(" of {}", width) : "");
+  };
+  return fmt::format("the run's model has {}, MODEL has {}: MODEL is used", sizes(blocks, hidden),
+                     sizes(shape->blocks, shape->hidden));
 }
 
 void take_job(const Import& run, JobOptions& options) {
   if (options.model.empty() && run.system) options.model = run.model;
   if (options.trainer.empty()) options.trainer = run.trainer;
-  if (options.global_batch == 0) options.global_batch = run.global_batch;
+  if (options.global_batch == 0 && run.accumulation == 0) options.global_batch = run.global_batch;
   if (options.seq_len == 0) options.seq_len = run.seq_len;
   if (options.precision.empty() && run.precision) options.precision = name_of(*run.precision);
 }
@@ -233,6 +260,16 @@ void take_accumulation(const Import& run, const JobOptions& options, LoadedJob& 
     throw Error(Where{"", 0, "--from"}, "an iteration has more than 2^31 samples",
                 "give --global-batch");
   }
+  const bool as_said = options.tp.list().empty() && options.pp.list().empty() &&
+                       options.cp.list().empty() && options.dp.list().empty() &&
+                       options.micro_batch.list().empty();
+  if (as_said && run.global_batch > 0 && run.global_batch != of_rank * dp) {
+    throw Error(Where{"", 0, "--from"},
+                fmt::format("it says a batch of {} samples, and micro-batches of {} times {} on {} "
+                            "data-parallel ranks make {}",
+                            run.global_batch, p.micro_batch, run.accumulation, dp, of_rank * dp),
+                "change one of them, or give --global-batch");
+  }
   loaded.job.global_batch = of_rank * dp;
   std::erase_if(loaded.assumptions,
                 [](const std::string& line) { return line.starts_with("global batch: "); });
@@ -245,6 +282,9 @@ StatedConfiguration stated_configuration(const JobOptions& job, const StatedOpti
   const Import* run = defaults.run;
   Parallelism& p = stated.parallel;
   p = run != nullptr ? run->parallel : usual_form(job, defaults.usual, not_given);
+  if (run != nullptr && !run->says_micro_batch && job.micro_batch.list().empty()) {
+    not_given.emplace_back("--micro-batch: 1");
+  }
   const auto take = [](const Degrees& degrees, const char* option, int& value) {
     check_single(degrees, option);
     if (given(degrees) > 0) value = given(degrees);

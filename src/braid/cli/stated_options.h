@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,8 +21,12 @@ struct StatedOptions {
 void add_stated_options(Verb& verb, StatedOptions& options);
 
 /// What `--from` says: a file's text, or a command line itself; nullopt where it is not given.
-/// Throws Error.
-std::optional<Import> read_from(const StatedOptions& options);
+/// `blocks` are those of the model that is named beside it; 0: none is. Throws Error.
+std::optional<Import> read_from(const StatedOptions& options, std::int64_t blocks);
+
+/// In a sentence, that the run is of another model than the one that is evaluated; empty where
+/// their layers and widths do not differ, or are not known.
+std::string model_difference(const Import& run, const Graph& model);
 
 /// Fills in what the options leave out and the trainer's command line or file says: batch, tokens,
 /// precision, trainer. Degrees are for stated_configuration().
@@ -34,7 +39,8 @@ std::optional<Graph> take_model(const Import& run, const StatedOptions& stated,
                                 JobOptions& options);
 
 /// Makes the batch of a job of the micro-batches of each data-parallel rank, where the trainer's
-/// file says these in place of it, and options leave it out. Throws Error for too many samples.
+/// file says these in place of it, and options leave it out. Throws Error for too many samples, and
+/// where the file says a batch as well that they do not make.
 void take_accumulation(const Import& run, const JobOptions& options, LoadedJob& loaded);
 
 /// What a configuration is where the options do not say.

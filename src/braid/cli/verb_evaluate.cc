@@ -16,6 +16,7 @@
 #include "braid/cli/verbs.h"
 #include "braid/evaluate/evaluation.h"
 #include "braid/plan/direct_stages.h"
+#include "braid/plan/model_shape.h"
 #include "braid/plan/plan_json.h"
 #include "braid/planners/job/outcomes.h"
 #include "braid/planners/trainer_choice.h"
@@ -82,13 +83,51 @@ void take_formats(const Import& from, Precision& precision) {
   precision.optimizer_bytes_per_parameter = from.precision->optimizer_bytes_per_parameter;
 }
 
-/// What the trainer can be told, and what its own file says that it is told to keep on the host.
+/// What the trainer can be told, and what its own file says that it is told to keep on the host and
+/// to share.
 TrainerLimits limits_with(const std::optional<Import>& from, TrainerLimits can) {
   if (!from) return can;
   can.offload_optimizer = can.offload_optimizer || from->parallel.offload_optimizer;
   can.offload_weights = can.offload_weights || from->parallel.offload_weights;
   can.offload_activations = can.offload_activations || from->parallel.offload_activations;
+  can.zero.push_back(from->parallel.zero);
+  if (from->parallel.pp > 1) can.pipelined_zero.push_back(from->parallel.zero);
   return can;
+}
+
+/// Transformer blocks of the model that the options name; 0: they name none, or it has none.
+std::int64_t blocks_of_named(const EvaluateOptions& options) {
+  if (options.stated.from.empty() || options.job.model.empty()) return 0;
+  const std::optional<ModelShape> shape = model_shape(named_model(options.job));
+  return shape ? shape->blocks : 0;
+}
+
+/// What a run leaves open, says in words that are not known, or says and is not modelled.
+void take_notes(const Import& from, const EvaluateOptions& options, const LoadedJob& loaded,
+                ConfigurationEvaluation& evaluation) {
+  if (options.job.precision.empty()) {
+    evaluation.not_given.push_back("--precision: " + name_of(loaded.job.precision));
+  }
+  if (from.trainer == loaded.job.trainer.name) {
+    evaluation.not_given.insert(evaluation.not_given.end(), from.not_given.begin(),
+                                from.not_given.end());
+  }
+  evaluation.not_known = from.unknown;
+  evaluation.not_modelled = from.notes;
+  if (std::string text = model_difference(from, loaded.graph); !text.empty()) {
+    evaluation.not_modelled.push_back(std::move(text));
+  }
+  for (const DeviceGroup& group : loaded.system.groups) {
+    if (from.needs_fp4_units.empty() || matmul_peak(group.chip, Dtype::f4)) continue;
+    evaluation.not_modelled.push_back(fmt::format(
+        "{} is refused on {}, which has no units for it: here its GEMMs run as other FP8 ones",
+        from.needs_fp4_units, group.chip.name));
+  }
+  if (from.devices > 0 && from.devices != loaded.system.device_count) {
+    evaluation.not_modelled.push_back(
+        fmt::format("it starts {} processes, and the cluster has {} devices", from.devices,
+                    loaded.system.device_count));
+  }
 }
 
 /// Finds the best plan of the job and what leads there.
@@ -118,7 +157,7 @@ int run(EvaluateOptions options, const Verb& verb) {
     options.service.alone = options.alone;
     return evaluate_service_command(options.service);
   }
-  const std::optional<Import> from = read_from(options.stated);
+  const std::optional<Import> from = read_from(options.stated, blocks_of_named(options));
   if (from) take_job(*from, options.job);
   std::optional<Graph> model;
   if (from) model = take_model(*from, options.stated, options.job);
@@ -137,21 +176,14 @@ int run(EvaluateOptions options, const Verb& verb) {
   if (from) take_accumulation(*from, options.job, loaded);
   set_price(options.run, loaded.system);
   if (from) take_formats(*from, loaded.job.precision);
-  const TrainerFile trainer = set_job_trainer(options.job, {&planner}, loaded, /*own_code=*/true);
+  const TrainerFile trainer = set_job_trainer(options.job, {&planner}, loaded,
+                                              {.own_code = true, .run = from ? &*from : nullptr});
   ConfigurationEvaluation evaluation;
   const TrainerUsual usual = usual_of(trainer, loaded.system, loaded.job);
   const StatedConfiguration stated =
       stated_configuration(options.job, options.stated,
                            {from ? &*from : nullptr, usual, loaded.graph}, evaluation.not_given);
-  if (from) {
-    evaluation.not_known = from->unknown;
-    evaluation.not_modelled = from->notes;
-    if (from->devices > 0 && from->devices != loaded.system.device_count) {
-      evaluation.not_modelled.push_back(
-          fmt::format("it starts {} processes, and the cluster has {} devices", from->devices,
-                      loaded.system.device_count));
-    }
-  }
+  if (from) take_notes(*from, options, loaded, evaluation);
   const TrainerLimits can = limits_with(from, loaded.space.can);
   evaluation.mine = stated_plan(loaded.job, loaded.system, can, stated);
   const Outcome begun = begin_outcome(loaded.job, loaded.system);

@@ -27,7 +27,8 @@ struct ExportOptions {
 
 int run_export(const ExportOptions& options) {
   const ValidPlan valid = read_valid_plan(options.plan);
-  const Export result = export_plan(valid.plan, options.target);
+  const Export result =
+      export_plan(valid.plan, options.target, options.output == "-" ? "" : options.output);
   const std::string change = change_of_trainer(valid.plan, options.target);
   write_file(options.output, result.text);
   print_warnings(valid.warnings);

@@ -133,8 +133,7 @@ std::string refusal_of_named(const TrainerFile& trainer, const TrainerNeeds& nee
 std::string assumed_of_trainer(const TrainerFile& trainer, const TrainerNeeds& needs) {
   const std::string lack = lack_of(trainer, needs);
   if (lack.empty()) return "";
-  return fmt::format("{} as it comes {}; it is taken to be taught that by code of your own",
-                     trainer.name, lack);
+  return fmt::format("{} as it comes {}; assumed: you add that to it yourself", trainer.name, lack);
 }
 
 TrainerFile choose_trainer(const std::string& name, const TrainerNeeds& needs) {

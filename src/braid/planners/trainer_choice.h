@@ -29,8 +29,8 @@ const TrainerFile& usual_trainer(const TrainerNeeds& needs);
 std::string why_not_usual(const TrainerNeeds& needs);
 
 /// Of a trainer that runs the job all the same, as nobody named it or with needs.own_code: what no
-/// plan of it could be written for (job_refusal), as an assumption, "megatron as it comes …; it is
-/// taken to be taught that by code of your own"; empty: nothing.
+/// plan of it could be written for (job_refusal), as an assumption, "megatron as it comes …;
+/// assumed: you add that to it yourself"; empty: nothing.
 std::string assumed_of_trainer(const TrainerFile& trainer, const TrainerNeeds& needs);
 
 /// Throws Error, with those of the catalogue that can, when the trainer cannot run the job; unless

@@ -37,7 +37,7 @@ JobRefusal recipe_refusal(const TrainedJob& job) {
 
 struct Target {
   const char* name;
-  Export (*write)(const Plan& plan);
+  Export (*write)(const Plan& plan, const std::string& file);
   JobRefusal (*refuse)(const TrainedJob& job);  ///< Null: it has every job.
   bool refuses_forms = true;  ///< What its file in the catalogue says it cannot; else it warns.
 };
@@ -124,7 +124,7 @@ std::string job_refusal(const std::string& trainer, const TrainedJob& job) {
   return known == nullptr || known->refuse == nullptr ? "" : known->refuse(job).reason;
 }
 
-Export export_plan(const Plan& plan, const std::string& target) {
+Export export_plan(const Plan& plan, const std::string& target, const std::string& file) {
   const Target* known = find_target(target);
   if (known == nullptr) {
     std::string names;
@@ -140,15 +140,17 @@ Export export_plan(const Plan& plan, const std::string& target) {
   const TrainerLimits can = limits_of(load_trainer(target), one.plan);
   refuse_chips(can, one.plan, target);
   if (known->refuses_forms) refuse_form(can, one.plan, target);
-  Export written = known->write(one.plan);
+  Export written = known->write(one.plan, file);
   written.warnings.insert(written.warnings.end(), one.notes.begin(), one.notes.end());
   return written;
 }
 
 std::string export_target_of(const Plan& plan) {
   const std::vector<std::string> known = export_targets();
-  for (const std::string& target :
-       {plan.trainer.name, std::string("megatron"), std::string("deepspeed")}) {
+  const bool is_any = plan.trainer.name.empty() || plan.trainer.name == "ideal";
+  const std::vector<std::string> wanted = is_any ? std::vector<std::string>{"megatron", "deepspeed"}
+                                                 : std::vector<std::string>{plan.trainer.name};
+  for (const std::string& target : wanted) {
     if (std::find(known.begin(), known.end(), target) == known.end()) continue;
     try {
       export_plan(plan, target);
@@ -160,12 +162,12 @@ std::string export_target_of(const Plan& plan) {
   return "";
 }
 
-Import import_run(const std::string& text, const std::string& file) {
+Import import_run(const std::string& text, const std::string& file, std::int64_t blocks) {
   if (is_deepspeed(text)) return import_deepspeed(text, file);
-  if (is_torchtitan(text)) return import_torchtitan(text, file);
+  if (is_torchtitan(text)) return import_torchtitan(text, file, blocks);
   if (is_megatron_bridge(text)) return import_megatron_bridge(text, file);
   if (is_maxtext(text)) return import_maxtext(text, file);
-  if (is_megatron(text)) return import_megatron(text, file);
+  if (is_megatron(text)) return import_megatron(text, file, blocks);
   if (is_accelerate(text)) return import_accelerate(text, file);
   if (const std::string named = named_file(text); !named.empty()) {
     throw Error(Where{file, 0, ""}, "this command line says nothing of the run but " + named,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,16 +19,17 @@ std::vector<std::string> export_targets();
 /// for.
 std::string job_refusal(const std::string& trainer, const TrainedJob& job);
 
-/// `target` is one of export_targets(). Throws Error for others, and for plans that
-/// are not uniform.
-Export export_plan(const Plan& plan, const std::string& target);
+/// `target` is one of export_targets(); `file` is what the text and its command call the file,
+/// empty: by a name of its own. Throws Error for others, and for plans that are not uniform.
+Export export_plan(const Plan& plan, const std::string& target, const std::string& file = "");
 
-/// What to write a plan for: its own trainer, else the first of Megatron-LM and DeepSpeed that
-/// takes it; empty where none does.
+/// What to write a plan for: its own trainer, or where it is for none that there is (ideal), the
+/// first of Megatron-LM and DeepSpeed that takes it; empty where none does.
 std::string export_target_of(const Plan& plan);
 
 /// Reads what a trainer is started with, whichever of them it is: a command line, a launch script
-/// or a configuration file. Throws Error where none of them takes it, and as their readers do.
-Import import_run(const std::string& text, const std::string& file);
+/// or a configuration file. `blocks` are those of the model that is named beside it; 0: as it says
+/// itself. Throws Error where none of them takes it, and as their readers do.
+Import import_run(const std::string& text, const std::string& file, std::int64_t blocks = 0);
 
 }  // namespace braid

@@ -43,13 +43,13 @@ JobRefusal accelerate_refusal(const TrainedJob& job) {
           "plan with --precision bf16, fp16, fp8 or fp32"};
 }
 
-Export export_accelerate(const Plan& plan) {
+Export export_accelerate(const Plan& plan, const std::string& file) {
   throw_refusal("Accelerate", accelerate_refusal(trained_job(plan)));
   const Parallelism& p = plan.parallel;
   refuse(p);
   const Processes processes = processes_of(plan);
   Export out;
-  out.suggested_file = "accelerate.yaml";
+  out.suggested_file = file.empty() ? "accelerate.yaml" : file;
   const bool sharded = p.zero != Zero::none;
   out.warnings.push_back(
       fmt::format("batches are the script's: DataLoader(batch_size={}) and "
@@ -67,7 +67,7 @@ Export export_accelerate(const Plan& plan) {
   if (!processes.note.empty()) out.warnings.push_back(processes.note);
   std::string& text = out.text;
   text += "# " + title_of(plan) + "\n";
-  text += "# accelerate launch --config_file accelerate.yaml train.py\n";
+  text += "# accelerate launch --config_file " + out.suggested_file + " train.py\n";
   if (processes.nodes > 1) {
     text += "# on every machine, with --machine_rank, --main_process_ip and --main_process_port\n";
   }

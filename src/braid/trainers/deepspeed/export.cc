@@ -165,11 +165,11 @@ std::string launch_of(const Plan& plan, const std::string& file) {
 
 }  // namespace
 
-Export export_deepspeed(const Plan& plan) {
+Export export_deepspeed(const Plan& plan, const std::string& file) {
   refuse_what_cannot_run(plan);
   const Parallelism& p = plan.parallel;
   Export out;
-  out.suggested_file = "ds_config.json";
+  out.suggested_file = file.empty() ? "ds_config.json" : file;
   if (const auto chip = chip_without_trainer(plan)) {
     out.warnings.push_back("DeepSpeed runs on GPUs, and the plan is for " + *chip +
                            ": only the degrees carry over");

@@ -69,9 +69,8 @@ void read_precision(GivenArguments& given, Import& run) {
   bool narrow = says_yes(given, "--bf16.enabled");
   if (says_yes(given, "--bfloat16.enabled")) narrow = true;
   for (const char* name : {"--fp16.enabled", "--bf16.enabled", "--bfloat16.enabled"}) {
+    // Hugging Face's Trainer fills in what is "auto".
     if (half || narrow || given.text(name).value_or("") != "auto") continue;
-    run.notes.emplace_back(
-        "the precision is \"auto\", which Hugging Face's Trainer fills in: give --precision");
     given.has("--data_types.grad_accum_dtype");
     return;
   }
@@ -96,24 +95,35 @@ void read_batch(GivenArguments& given, Import& run) {
   const std::int64_t micro = number(given, kMicro, 0);
   const std::int64_t steps = number(given, "--gradient_accumulation_steps", 0);
   run.parallel.micro_batch = static_cast<int>(std::max<std::int64_t>(1, micro));
-  if (micro > 0 && steps > 0) {
-    run.accumulation = steps;
-  } else if (batch > 0) {
-    // Counts all ranks but those of sequence parallelism as replicas.
-    run.global_batch = batch;
-    if (run.parallel.tp > 1) {
-      run.global_batch = std::max<std::int64_t>(1, batch / run.parallel.tp);
-      run.notes.emplace_back(
-          "train_batch_size counts tensor-parallel ranks as replicas: here it is shared among "
-          "them");
-    }
-    if (micro == 0) {
-      run.notes.emplace_back("the micro-batch is not said: give --micro-batch, which is 1 here");
-    }
-  } else if (micro > 0) {
-    run.accumulation = 1;
-  } else {
-    run.notes.emplace_back("the batch is not said: give --global-batch and --micro-batch");
+  run.says_micro_batch = micro > 0;
+  if (micro > 0 && (steps > 0 || batch == 0)) run.accumulation = std::max<std::int64_t>(1, steps);
+  if (batch == 0) return;
+  // Counts all ranks but those of sequence parallelism as replicas.
+  run.global_batch = batch;
+  if (run.parallel.tp == 1) return;
+  run.global_batch = std::max<std::int64_t>(1, batch / run.parallel.tp);
+  run.notes.emplace_back(
+      "train_batch_size counts tensor-parallel ranks as replicas: here it is shared among them");
+}
+
+/// Of what the optimizer and the checkpoints of activations are told, what no figure depends on.
+void note_what_is_otherwise(GivenArguments& given, Import& run) {
+  const std::string optimizer = given.text("--optimizer.type").value_or("auto");
+  constexpr std::array<std::string_view, 7> kAdam = {"auto",   "null",    "adam",     "adamw",
+                                                     "muadam", "muadamw", "fusedadam"};
+  if (std::find(kAdam.begin(), kAdam.end(), lowered(optimizer)) == kAdam.end()) {
+    run.notes.push_back("optimizer " + in_quotes(optimizer) +
+                        ": here state and step are Adam's, and gradients are summed whole");
+  }
+  if (says_yes(given, "--activation_checkpointing.partition_activations") && run.parallel.tp > 1) {
+    run.notes.emplace_back(
+        "partition_activations divides checkpoints among tensor-parallel ranks: here each keeps "
+        "them whole");
+  }
+  if (says_yes(given, "--zero_optimization.overlap_comm") &&
+      (run.parallel.zero == Zero::optimizer || run.parallel.zero == Zero::gradients)) {
+    run.notes.emplace_back(
+        "overlap_comm reduces gradients behind the backward pass: here after the last one");
   }
 }
 
@@ -157,6 +167,7 @@ Import import_deepspeed(std::string_view text, const std::string& file) {
   read_zero(given, run);
   read_precision(given, run);
   read_batch(given, run);
+  note_what_is_otherwise(given, run);
   if (recomputes) {
     p.recompute = Recompute::full;
     p.offload_activations = says_yes(given, "--activation_checkpointing.cpu_checkpointing");

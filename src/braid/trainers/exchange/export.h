@@ -13,7 +13,7 @@ namespace braid {
 struct Export {
   std::string text;
   std::vector<std::string> warnings;  ///< One for each thing that the trainer cannot express.
-  std::string suggested_file;
+  std::string suggested_file;         ///< That it is to be; the file that was named, if one was.
   std::string launch;  ///< The command that starts a run with the file; empty: the file itself.
 };
 

@@ -37,7 +37,7 @@ GivenArguments::GivenArguments(std::span<const std::string> words, std::string f
     const std::size_t equals = word.find('=');
     last = key_of(word.substr(0, equals));
     if (!given_.contains(last)) order_.push_back(last);
-    given_[last] = {word.substr(0, equals), {}, 0};
+    given_[last] = {word.substr(0, equals), {}, 0, ""};
     if (equals != std::string::npos) given_[last].values.push_back(word.substr(equals + 1));
   }
 }
@@ -52,6 +52,10 @@ std::optional<std::string> GivenArguments::text(std::string_view name) {
   std::string joined;
   const std::vector<std::string>& values = given_[key_of(name)].values;
   for (const std::string& value : values) joined += (joined.empty() ? "" : " ") + value;
+  const std::string& unknown = given_[key_of(name)].unknown;
+  if (values.empty() && !unknown.empty()) {
+    fail(name, "has no value: " + unknown + " is not set in the script", "set it there");
+  }
   if (values.empty()) fail(name, "has no value", "give it one, or leave it out");
   return joined;
 }
@@ -78,6 +82,11 @@ std::int64_t GivenArguments::count_or(std::string_view name, std::int64_t otherw
 void GivenArguments::set_line(std::string_view name, int line) {
   const auto found = given_.find(key_of(name));
   if (found != given_.end()) found->second.line = line;
+}
+
+void GivenArguments::set_unknown_value(std::string_view name, std::string of) {
+  const auto found = given_.find(key_of(name));
+  if (found != given_.end()) found->second.unknown = std::move(of);
 }
 
 void GivenArguments::ignore(std::span<const std::string_view> names) {

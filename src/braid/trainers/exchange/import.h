@@ -8,9 +8,16 @@
 #include "braid/plan/model_shape.h"
 #include "braid/plan/parallelism.h"
 #include "braid/profile/precision.h"
+#include "braid/profile/trainer_behaviour.h"
 #include "braid/system/system.h"
 
 namespace braid {
+
+/// A flag of the trainer's behaviour that a run has otherwise than the catalogue may say.
+struct BehaviourChange {
+  bool TrainerBehaviour::*flag = nullptr;
+  bool value = false;
+};
 
 /// What a trainer's command line or configuration file says of a run, in braid's terms. What it
 /// does not say has the trainer's own default.
@@ -21,21 +28,32 @@ struct Import {
   std::optional<ModelShape> shape;  ///< Where it says the model's sizes.
   /// Why there is no shape though sizes are given, as "the model has latent attention"; or empty.
   std::string no_shape;
+  std::int64_t blocks = 0, hidden = 0;  ///< Where it says these sizes alone; 0: not said.
   std::int64_t devices = 0, global_batch = 0, seq_len = 0;  ///< 0: not said.
-  /// Micro-batches of a step on each data-parallel rank, where it says these in place of the batch;
-  /// 0: it does not.
+  /// Micro-batches of a step on each data-parallel rank, where it says these in place of the batch,
+  /// or beside it, which must then be what they make; 0: it does not.
   std::int64_t accumulation = 0;
   /// dp 0: what the other degrees leave of the devices. num_micro_batches does not count.
   Parallelism parallel;
+  bool says_micro_batch = true;  ///< Otherwise that is 1.
   std::optional<Precision> precision;
+  std::vector<BehaviourChange> does;
   /// Transformer blocks, or all layers, of each chunk in model order, [pp · vp]; empty: as the
   /// trainer deals them.
   std::vector<std::int64_t> chunk_blocks;
   /// Arguments or keys that the reader knows nothing of, as they are written, in their order.
   std::vector<std::string> unknown;
+  /// What it leaves to the trainer's defaults and figures depend on, "ARGUMENT: what that means".
+  std::vector<std::string> not_given;
   /// What it says and braid does not model, one sentence each.
   std::vector<std::string> notes;
+  std::string needs_fp4_units;   ///< What starts on chips with FP4 alone; empty: nothing does.
   std::optional<System> system;  ///< Where it says the devices with all their figures.
 };
+
+/// Makes the trainer behave as the run says.
+inline void take_behaviour(const Import& run, TrainerBehaviour& does) {
+  for (const BehaviourChange& change : run.does) does.*change.flag = change.value;
+}
 
 }  // namespace braid

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,22 +10,33 @@ namespace braid {
 /// The words of one command of a script.
 using ShellCommand = std::vector<std::string>;
 
+/// A part of a command that is not known, such as what a variable that is not set stands for.
+struct UnknownPart {
+  std::size_t command = 0;   ///< Of ShellScript::commands.
+  std::size_t word = 0;      ///< That it is in.
+  bool is_left_out = false;  ///< It would be words of its own, before `word`.
+  std::string name;          ///< "$NAME", "$(…)".
+};
+
 struct ShellScript {
   std::vector<ShellCommand> commands;  ///< In their order, but for assignments.
   /// What is used and not known, each once: "$NAME" that is not set, "$(…)" and the like.
   std::vector<std::string> undefined;
+  std::vector<UnknownPart> unknown_parts;
+  std::vector<std::string> of_conditions;  ///< Of `undefined`, what conditions rest on.
   /// Variables that are set under a condition which is not known, or in a loop, each once.
   std::vector<std::string> uncertain;
 };
 
 /// Reads a launch script, or a command line, without running anything: comments, continued lines,
 /// quotes, assignments (NAME=…, NAME+=…, export, arrays) and what they stand for later ($NAME,
-/// ${NAME}, ${NAME:-default}, "${NAME[@]}", $((…)) with + - * / and brackets). Of `if` and `case`
+/// ${NAME}, ${NAME:-default} and its like with - := = :+ +, "${NAME[@]}", $((…)) with + - * / and
+/// brackets); text that a command is given by << is skipped. Of `if` and `case`
 /// the branch is read that the variables choose (ShellBranches); where they do not say, and in
 /// loops, all is read as if it ran once, and what it sets is listed in `uncertain`. What a variable
 /// that is not set, or a command in $(…), would give is left out and listed in `undefined`. Throws
-/// Error, with the line, for a quote or a bracket that is not closed. Cost: linear in the text and
-/// what it expands to, which may be 1 MiB.
+/// Error, with the line, for a quote, a bracket, `if`, `case` or a loop that is not closed. Cost:
+/// linear in the text and what it expands to, which may be 1 MiB.
 ///
 ///     ShellScript script = read_shell_script("TP=8\npretrain_gpt.py --tp $TP", "train.sh");
 ///     script.commands.front();  // {"pretrain_gpt.py", "--tp", "8"}

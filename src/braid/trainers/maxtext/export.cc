@@ -114,11 +114,11 @@ JobRefusal maxtext_refusal(const TrainedJob& job) {
   return {"has no precision " + name_of(job.precision), "plan with --precision bf16, fp32 or fp8"};
 }
 
-Export export_maxtext(const Plan& plan) {
+Export export_maxtext(const Plan& plan, const std::string& file) {
   throw_refusal("MaxText", maxtext_refusal(trained_job(plan)));
   const Parallelism& p = plan.parallel;
   Export out;
-  out.suggested_file = "maxtext.yml";
+  out.suggested_file = file.empty() ? "maxtext.yml" : file;
   const bool tpu = plan.system.groups.front().chip.name.rfind("tpu-", 0) == 0;
   if (p.recompute == Recompute::none) {
     out.warnings.emplace_back(
@@ -133,10 +133,10 @@ Export export_maxtext(const Plan& plan) {
   }
   std::string& text = out.text;
   text += "# " + title_of(plan) + "\n";
-  text += "# python3 -m maxtext.trainers.pre_train.train maxtext.yml\n";
+  text += "# python3 -m maxtext.trainers.pre_train.train " + out.suggested_file + "\n";
   text +=
-      "# To compile it without the devices: python3 -m maxtext.trainers.pre_train.train_compile "
-      "maxtext.yml\n#   compile_topology=... compile_topology_num_slices=" +
+      "# To compile it without the devices: python3 -m maxtext.trainers.pre_train.train_compile " +
+      out.suggested_file + "\n#   compile_topology=... compile_topology_num_slices=" +
       std::to_string(slices_of(plan).slices) + "\n";
   for (const std::string& warning : out.warnings) text += "# note: " + warning + "\n";
   text += fmt::format("base_config: base.yml\nrun_name: braid\nmodel_name: {}\nhardware: {}\n",

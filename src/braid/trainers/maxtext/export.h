@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "braid/plan/plan.h"
 #include "braid/trainers/exchange/export.h"
 #include "braid/trainers/exchange/trained_job.h"
@@ -11,6 +13,6 @@ JobRefusal maxtext_refusal(const TrainedJob& job);
 
 /// A plan for MaxText, as a YAML file over its base.yml, with the line that starts it.
 /// Throws Error for what MaxText cannot run.
-Export export_maxtext(const Plan& plan);
+Export export_maxtext(const Plan& plan, const std::string& file = "");
 
 }  // namespace braid

@@ -42,13 +42,13 @@ std::string_view hugging_face_name(const Plan& plan) {
   return "";
 }
 
-std::string launch_line(const Processes& processes) {
+std::string launch_line(const Processes& processes, const std::string& file) {
   std::string line = fmt::format("torchrun --nproc-per-node {}", processes.per_node);
   if (processes.nodes > 1) {
     line += fmt::format(" --nnodes {} --node-rank $NODE_RANK --master-addr $MASTER_ADDR",
                         processes.nodes);
   }
-  return line + " megatron_bridge.py";
+  return line + " " + file;
 }
 
 /// Lines of "cfg.… = …".
@@ -103,7 +103,7 @@ void set_model(const Plan& plan, Fields& fields) {
 }
 
 void set_sharding(const Parallelism& p, Fields& fields, std::vector<std::string>& warnings) {
-  const bool fsdp = p.zero == Zero::parameters;
+  const bool fsdp = p.zero == Zero::parameters && std::int64_t{p.dp} * p.cp > 1;
   const bool sharded = p.zero != Zero::none;
   fields.set("ddp.use_distributed_optimizer", sharded);
   fields.set("optimizer.use_distributed_optimizer", sharded);
@@ -189,11 +189,11 @@ JobRefusal megatron_bridge_refusal(const TrainedJob& job) {
   return {"has no precision " + name_of(job.precision), "plan with --precision bf16, fp16 or fp8"};
 }
 
-Export export_megatron_bridge(const Plan& plan) {
+Export export_megatron_bridge(const Plan& plan, const std::string& file) {
   throw_refusal("the export for Megatron-Bridge", megatron_bridge_refusal(trained_job(plan)));
   const Parallelism& p = plan.parallel;
   Export out;
-  out.suggested_file = "megatron_bridge.py";
+  out.suggested_file = file.empty() ? "megatron_bridge.py" : file;
   if (p.recompute == Recompute::selective) {
     out.warnings.emplace_back(
         "the activation function alone cannot be recomputed: its input stays in memory");
@@ -213,7 +213,7 @@ Export export_megatron_bridge(const Plan& plan) {
   fields.set("dataset.seq_length", plan.seq_len);
   std::string& text = out.text;
   text += "# " + title_of(plan) + "\n";
-  text += "# " + launch_line(processes) + "\n";
+  text += "# " + launch_line(processes, out.suggested_file) + "\n";
   for (const std::string& warning : out.warnings) text += "# note: " + warning + "\n";
   text += preamble(plan);
   text += "\n" + fields.text();

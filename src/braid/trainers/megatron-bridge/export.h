@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "braid/plan/plan.h"
 #include "braid/trainers/exchange/export.h"
 #include "braid/trainers/exchange/trained_job.h"
@@ -11,6 +13,6 @@ JobRefusal megatron_bridge_refusal(const TrainedJob& job);
 
 /// A plan as a Python script for Megatron-Bridge, which takes the model's shape from Hugging Face's
 /// config.json. Throws Error for what Megatron-Bridge cannot run.
-Export export_megatron_bridge(const Plan& plan);
+Export export_megatron_bridge(const Plan& plan, const std::string& file = "");
 
 }  // namespace braid

@@ -78,6 +78,19 @@ void read_sharding(GivenArguments& given, Import& run) {
   p.offload_optimizer = is_on(given, "--optimizer.optimizer_cpu_offload");
 }
 
+/// What is switched off; its configurations have both on.
+void read_behaviour(GivenArguments& given, Import& run) {
+  const auto is_off = [&](std::string_view name) {
+    return lowered(given.text(name).value_or("true")) == "false";
+  };
+  if (is_off("--ddp.overlap_grad_reduce") && run.parallel.zero < Zero::gradients) {
+    run.does.push_back({&TrainerBehaviour::overlapped_gradients, false});
+  }
+  if (is_off("--model.gradient_accumulation_fusion")) {
+    run.does.push_back({&TrainerBehaviour::fused_accumulation, false});
+  }
+}
+
 void read_precision(std::string_view text, GivenArguments& given, Import& run) {
   const std::string name = given.text("--mixed_precision").value_or("bf16_mixed");
   const std::string_view call = "get_mixed_precision_config(\"";
@@ -137,6 +150,7 @@ Import import_megatron_bridge(std::string_view text, const std::string& file) {
   p.sequence_parallel = is_on(given, "--model.sequence_parallel") && p.tp > 1;
   read_layout(given, run);
   read_sharding(given, run);
+  read_behaviour(given, run);
   const std::string granularity = given.text("--model.recompute_granularity").value_or("None");
   p.recompute = granularity == "full"        ? Recompute::full
                 : granularity == "selective" ? Recompute::selective
@@ -144,13 +158,11 @@ Import import_megatron_bridge(std::string_view text, const std::string& file) {
   if (is_on(given, "--dist.use_tp_pp_dp_mapping"))
     p.order = {Axis::tp, Axis::cp, Axis::pp, Axis::dp};
   read_precision(text, given, run);
-  constexpr std::array<std::string_view, 22> kIgnored = {
+  constexpr std::array<std::string_view, 20> kIgnored = {
       "--model.pipeline_dtype",
       "--model.recompute_method",
       "--model.recompute_num_layers",
       "--model.recompute_modules",
-      "--model.gradient_accumulation_fusion",
-      "--ddp.overlap_grad_reduce",
       "--ddp.overlap_param_gather",
       "--checkpoint.ckpt_format",
       "--checkpoint.save",

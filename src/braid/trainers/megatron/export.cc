@@ -139,7 +139,10 @@ void add_recompute(const Plan& plan, Arguments& arguments, std::vector<std::stri
   }
 }
 
-bool is_fsdp(const Parallelism& p) { return p.zero >= Zero::gradients; }
+/// A single rank shards nothing.
+bool is_fsdp(const Parallelism& p) {
+  return p.zero >= Zero::gradients && std::int64_t{p.dp} * p.cp > 1;
+}
 
 void add_data_parallel(const Plan& plan, Arguments& arguments, std::vector<std::string>& warnings) {
   const Parallelism& p = plan.parallel;
@@ -156,7 +159,6 @@ void add_data_parallel(const Plan& plan, Arguments& arguments, std::vector<std::
   } else if (p.zero == Zero::optimizer || p.offload_optimizer) {
     arguments.flag("--use-distributed-optimizer");
   }
-  if (std::int64_t{p.dp} * p.cp == 1) return;
   if (!plan.trainer.does.overlapped_gradients) return;
   arguments.flag("--overlap-grad-reduce");
   if (p.zero != Zero::none || p.offload_optimizer) arguments.flag("--overlap-param-gather");
@@ -204,6 +206,22 @@ void add_precision(const Plan& plan, Arguments& arguments, std::vector<std::stri
     arguments.value("--transformer-impl", "local");
     // The kernel that adds weight gradients up is an extension of Apex.
     if (!is_fsdp(plan.parallel)) arguments.flag("--no-gradient-accumulation-fusion");
+  }
+}
+
+/// What the plan's trainer does otherwise than Megatron-LM by itself, where the plan is one for it.
+void add_kernels(const Plan& plan, Arguments& arguments) {
+  const TrainerBehaviour& does = plan.trainer.does;
+  if (plan.trainer.name != "megatron") return;
+  if (does.fused_loss) {
+    arguments.flag("--cross-entropy-loss-fusion");
+    arguments.value("--cross-entropy-fusion-impl", "te");
+  }
+  if (does.overlapped_dispatch) arguments.flag("--overlap-moe-expert-parallel-comm");
+  if (!has_transformer_engine(plan)) return;
+  if (!does.flash_attention) arguments.value("--attention-backend", "unfused");
+  if (!does.fused_accumulation && !is_fsdp(plan.parallel)) {
+    arguments.flag("--no-gradient-accumulation-fusion");
   }
 }
 
@@ -310,11 +328,11 @@ std::string dry_run(const Plan& plan, const char* script) {
 
 }  // namespace
 
-Export export_megatron(const Plan& plan) {
+Export export_megatron(const Plan& plan, const std::string& file) {
   check_megatron_runs(plan);
   const Parallelism& p = plan.parallel;
   Export out;
-  out.suggested_file = "megatron.sh";
+  out.suggested_file = file.empty() ? "megatron.sh" : file;
   out.warnings = megatron_limits(plan);
   Arguments arguments;
   add_model(plan, arguments, out.warnings);
@@ -326,6 +344,7 @@ Export export_megatron(const Plan& plan) {
   add_data_parallel(plan, arguments, out.warnings);
   add_offload(plan, arguments, out.warnings);
   add_precision(plan, arguments, out.warnings);
+  add_kernels(plan, arguments);
   add_order(plan, arguments, out.warnings);
 
   const Processes processes = processes_of(plan);

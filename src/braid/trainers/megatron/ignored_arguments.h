@@ -6,8 +6,7 @@
 namespace braid {
 
 /// Arguments of Megatron-LM (megatron/training/arguments.py) that say nothing of the time or memory
-/// of an iteration as braid models it: data, tokenizer, learning rates, logging, checkpoints, and
-/// overlap and fusion, which are the trainer's own behaviour (data/trainers/megatron.yaml).
+/// of an iteration as braid models it: data, tokenizer, learning rates, logging, checkpoints.
 std::span<const std::string_view> megatron_ignored_arguments();
 
 }  // namespace braid

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
+#include <limits>
+#include <span>
 #include <sstream>
 #include <utility>
 
@@ -13,8 +14,10 @@
 #include "braid/trainers/exchange/export.h"
 #include "braid/trainers/exchange/given_arguments.h"
 #include "braid/trainers/exchange/shell_script.h"
+#include "braid/trainers/megatron/behaviour_arguments.h"
 #include "braid/trainers/megatron/ignored_arguments.h"
-#include "braid/trainers/megatron/stage_layout.h"
+#include "braid/trainers/megatron/layer_marks.h"
+#include "braid/trainers/megatron/pipeline_arguments.h"
 
 namespace braid {
 namespace {
@@ -34,16 +37,8 @@ std::string what_is_not_read(GivenArguments& given, const ModelShape& shape) {
   return "";
 }
 
-/// The kinds of a hybrid's layers, "MEM*|EMEM/*E/*E" (hybrid_layer_allocation.py): | ends a chunk,
-/// and / comes before each further prediction.
-std::optional<std::string> hybrid_pattern(GivenArguments& given) {
-  const auto pattern = given.text("--hybrid-layer-pattern");
-  const auto earlier = given.text("--hybrid-override-pattern");
-  return pattern ? pattern : earlier;
-}
-
 void read_hybrid(GivenArguments& given, ModelShape& shape) {
-  const std::optional<std::string> pattern = hybrid_pattern(given);
+  const std::optional<std::string> pattern = hybrid_pattern_of(given);
   const auto of_predictions = given.text("--mtp-hybrid-override-pattern");
   if (!pattern) return;
   const std::size_t end = std::min(pattern->find('/'), pattern->size());
@@ -132,18 +127,30 @@ std::optional<ModelShape> read_shape(GivenArguments& given, Import& run) {
   return shape;
 }
 
-/// Leading dense blocks from "([0]*3+[1]*58)" and the like; others are noted.
-void read_dense_blocks(GivenArguments& given, Import& run) {
-  const std::optional<std::string> text = given.text("--moe-layer-freq");
-  if (!text || !run.shape || run.shape->experts == 0 || *text == "1") return;
-  long long dense = 0;
-  long long sparse = 0;
-  if (std::sscanf(text->c_str(), "([0]*%lld+[1]*%lld)", &dense, &sparse) == 2 &&
-      dense + sparse == run.shape->blocks) {
-    run.shape->dense_blocks = dense;
-  } else {
-    run.notes.push_back("--moe-layer-freq " + in_quotes(*text) +
-                        ": only leading dense blocks are modelled; all blocks have experts here");
+/// Which blocks have experts, and which have windows.
+void read_marks(GivenArguments& given, Import& run) {
+  const std::optional<std::string> experts = given.text("--moe-layer-freq");
+  const std::optional<std::string> windows = given.text("--window-attn-skip-freq");
+  if (!run.shape) return;
+  ModelShape& shape = *run.shape;
+  const auto unread = [&](const char* name, const std::string& text, const char* taken) {
+    run.notes.push_back(fmt::format("{} {}: not read as a list for {} blocks; here {}", name,
+                                    in_quotes(text), shape.blocks, taken));
+  };
+  if (experts && shape.experts > 0) {
+    const std::optional<std::string> marks = marks_of_blocks(*experts, shape.blocks);
+    if (!marks) unread("--moe-layer-freq", *experts, "all blocks have experts");
+    const std::size_t dense = marks ? std::min(marks->find('1'), marks->size()) : 0;
+    shape.dense_blocks = static_cast<std::int64_t>(dense);
+    if (marks && marks->find('0', dense) != std::string::npos) shape.expert_blocks = *marks;
+  }
+  if (windows && shape.window > 0) {
+    const std::optional<std::string> marks = marks_of_blocks(*windows, shape.blocks);
+    if (!marks || !contains(*windows, "[")) {
+      unread("--window-attn-skip-freq", *windows, "all blocks have windows");
+    } else if (contains(*marks, "0")) {
+      shape.windowed_blocks = *marks;
+    }
   }
 }
 
@@ -174,78 +181,6 @@ Precision read_precision(GivenArguments& given) {
   if (fp16 && !wide) precision.gradient = Dtype::f16;
   read_optimizer_formats(given, precision);
   return precision;
-}
-
-/// Layers of each chunk of "MEM*|EMEM/*E/*E": those of the predictions behind "/" do not count.
-std::vector<std::int64_t> layers_of_pattern(const std::string& pattern) {
-  std::vector<std::int64_t> layers(1);
-  for (const char c : pattern.substr(0, pattern.find('/'))) {
-    if (c == '|') {
-      layers.push_back(0);
-    } else {
-      ++layers.back();
-    }
-  }
-  return layers;
-}
-
-void read_pipeline(GivenArguments& given, const std::string& file, Import& run) {
-  Parallelism& p = run.parallel;
-  p.pp = degree(given, "--pipeline-model-parallel-size");
-  const std::int64_t blocks = run.shape ? run.shape->blocks : given.count_or("--num-layers", 0);
-  p.vp = degree(given, "--num-virtual-stages-per-pipeline-rank");
-  if (const auto each = given.count("--num-layers-per-virtual-pipeline-stage", 1, kMostSize)) {
-    if (blocks % (p.pp * *each) != 0 || blocks == 0) {
-      given.fail(
-          "--num-layers-per-virtual-pipeline-stage",
-          fmt::format("{} layers do not make up {} blocks over {} stages", *each, blocks, p.pp),
-          "choose a divisor of the blocks of a stage");
-    }
-    p.vp = static_cast<int>(blocks / p.pp / *each);
-  }
-  const auto first = given.count("--decoder-first-pipeline-num-layers", 1, kMostSize);
-  const auto last = given.count("--decoder-last-pipeline-num-layers", 1, kMostSize);
-  if ((first || last) && p.pp > 1 && p.vp == 1) {
-    const std::int64_t ends = (first ? 1 : 0) + (last ? 1 : 0);
-    const std::int64_t inner = blocks - first.value_or(0) - last.value_or(0);
-    const std::int64_t each = p.pp > ends ? inner / (p.pp - ends) : 0;
-    run.chunk_blocks.assign(static_cast<std::size_t>(p.pp), each);
-    if (first) run.chunk_blocks.front() = *first;
-    if (last) run.chunk_blocks.back() = *last;
-  }
-  const bool first_less = given.has("--account-for-embedding-in-pipeline-split");
-  const bool last_less = given.has("--account-for-loss-in-pipeline-split");
-  if ((first_less || last_less) && p.pp > 1 && blocks > 0) {
-    // Embedding and loss count as a block each.
-    const std::int64_t chunks = std::int64_t{p.pp} * p.vp;
-    const std::int64_t counted = blocks + (first_less ? 1 : 0) + (last_less ? 1 : 0);
-    run.chunk_blocks.assign(static_cast<std::size_t>(chunks), counted / chunks);
-    run.chunk_blocks.front() -= first_less ? 1 : 0;
-    run.chunk_blocks.back() -= last_less ? 1 : 0;
-  }
-  if (const auto layout = given.text("--pipeline-model-parallel-layout")) {
-    run.chunk_blocks = blocks_of_layout(*layout, file);
-    const auto chunks = std::ssize(run.chunk_blocks);
-    if (chunks % p.pp != 0) {
-      given.fail("--pipeline-model-parallel-layout",
-                 fmt::format("{} chunks are no multiple of {} stages", chunks, p.pp),
-                 "list pp chunks, or a multiple of them");
-    }
-    p.vp = static_cast<int>(chunks / p.pp);
-  }
-  if (const auto pattern = hybrid_pattern(given);
-      pattern && pattern->find('|') < pattern->find('/')) {
-    run.chunk_blocks = layers_of_pattern(*pattern);
-    const auto chunks = std::ssize(run.chunk_blocks);
-    if (chunks % p.pp != 0) {
-      given.fail("--hybrid-layer-pattern",
-                 fmt::format("{} segments are no multiple of {} stages", chunks, p.pp),
-                 "divide it into pp segments by |, or a multiple of them");
-    }
-    p.vp = static_cast<int>(chunks / p.pp);
-  }
-  if (p.pp == 1) p.vp = 1;
-  p.schedule = p.vp > 1 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b;
 }
 
 void read_sharding(GivenArguments& given, Import& run) {
@@ -311,6 +246,8 @@ void read_recomputation(GivenArguments& given, Import& run) {
 /// The words behind the script that has Megatron-LM's arguments, and those before it.
 struct Launch {
   ShellCommand before, arguments;
+  std::size_t first = 0;             ///< Where the arguments begin in the command.
+  std::vector<UnknownPart> unknown;  ///< Of the command.
 };
 
 bool is_argument(std::string word) {
@@ -325,8 +262,9 @@ std::optional<Launch> launch_of(const ShellCommand& command) {
   if (std::none_of(command.begin(), command.end(), is_argument)) return std::nullopt;
   const auto name = std::find_if(command.begin(), command.end(),
                                  [](const std::string& word) { return word.ends_with(".py"); });
-  if (name == command.end()) return Launch{{}, command};
-  return Launch{{command.begin(), name}, {name + 1, command.end()}};
+  if (name == command.end()) return Launch{{}, command, 0, {}};
+  const auto first = static_cast<std::size_t>(name - command.begin()) + 1;
+  return Launch{{command.begin(), name}, {name + 1, command.end()}, first, {}};
 }
 
 /// What `bash -c "…"` and the like are given to run.
@@ -339,14 +277,50 @@ std::vector<ShellCommand> inner_commands(const ShellCommand& command, const std:
 }
 
 Launch find_launch(const ShellScript& script, const std::string& file) {
-  for (const ShellCommand& command : script.commands) {
-    if (const auto launch = launch_of(command)) return *launch;
-    for (const ShellCommand& inner : inner_commands(command, file)) {
-      if (const auto launch = launch_of(inner)) return *launch;
+  for (std::size_t c = 0; c < script.commands.size(); ++c) {
+    std::optional<Launch> launch = launch_of(script.commands[c]);
+    const bool is_inner = !launch;
+    for (const ShellCommand& inner : inner_commands(script.commands[c], file)) {
+      if (!launch) launch = launch_of(inner);
     }
+    if (!launch) continue;
+    for (const UnknownPart& part : script.unknown_parts) {
+      if (part.command != c) continue;
+      launch->unknown.push_back(part);
+      // Words of another command: which argument it is of is not known.
+      if (is_inner) launch->unknown.back().word = std::numeric_limits<std::size_t>::max();
+    }
+    return *launch;
   }
   throw Error(Where{file, 0, ""}, "no command has Megatron-LM's arguments",
               "give the line that starts pretrain_gpt.py, or its launch script");
+}
+
+/// The argument whose first value something not known is, or is a part of; empty: of none.
+std::string argument_of(std::size_t unknown, const Launch& launch) {
+  const UnknownPart& part = launch.unknown[unknown];
+  const UnknownPart* previous = unknown > 0 ? &launch.unknown[unknown - 1] : nullptr;
+  if (previous != nullptr && previous->is_left_out && previous->word == part.word) return "";
+  const auto word = [&](std::size_t at) -> std::string {
+    if (at < launch.before.size()) return launch.before[at];
+    const std::size_t behind = at - launch.first;
+    return at >= launch.first && behind < launch.arguments.size() ? launch.arguments[behind] : "";
+  };
+  std::string own = word(part.word);
+  if (own.starts_with("-") && contains(own, "=")) return own.substr(0, own.find('='));
+  std::string before = part.word > 0 ? word(part.word - 1) : "";
+  return before.starts_with("--") && !contains(before, "=") ? before : "";
+}
+
+/// Whether figures depend on the argument, of torchrun or of the script.
+bool counts(std::string argument) {
+  std::replace(argument.begin(), argument.end(), '_', '-');
+  constexpr std::array<std::string_view, 8> kOfPlace = {
+      "--node-rank", "--master-addr",  "--master-port", "--rdzv-endpoint",
+      "--rdzv-id",   "--rdzv-backend", "--log-dir",     "--local-addr"};
+  const std::span<const std::string_view> ignored = megatron_ignored_arguments();
+  return std::find(kOfPlace.begin(), kOfPlace.end(), argument) == kOfPlace.end() &&
+         std::find(ignored.begin(), ignored.end(), argument) == ignored.end();
 }
 
 /// Processes that torchrun starts; 0: not said.
@@ -364,7 +338,13 @@ std::int64_t read_devices(const Launch& launch, const std::string& file) {
 }
 
 /// What the script leaves open, as notes.
-void note_what_is_open(const ShellScript& script, Import& run) {
+void note_what_is_open(const ShellScript& script, const Launch& launch, Import& run) {
+  std::vector<std::string> undefined = script.of_conditions;
+  for (std::size_t i = 0; i < launch.unknown.size(); ++i) {
+    const std::string& name = launch.unknown[i].name;
+    const bool is_listed = std::find(undefined.begin(), undefined.end(), name) != undefined.end();
+    if (!is_listed && counts(argument_of(i, launch))) undefined.push_back(name);
+  }
   const auto listed = [](const std::vector<std::string>& names) {
     constexpr std::size_t kMost = 12;
     std::string text;
@@ -373,8 +353,8 @@ void note_what_is_open(const ShellScript& script, Import& run) {
     }
     return names.size() > kMost ? fmt::format("{} and {} more", text, names.size() - kMost) : text;
   };
-  if (!script.undefined.empty()) {
-    run.notes.push_back("not set in the script, and left out: " + listed(script.undefined));
+  if (!undefined.empty()) {
+    run.notes.push_back("not set in the script, and left out: " + listed(undefined));
   }
   if (!script.uncertain.empty()) {
     run.notes.push_back(
@@ -396,10 +376,13 @@ bool is_megatron(std::string_view text) {
                      [&](std::string_view sign) { return contains(text, sign); });
 }
 
-Import import_megatron(std::string_view text, const std::string& file) {
+Import import_megatron(std::string_view text, const std::string& file, std::int64_t blocks) {
   const ShellScript script = read_shell_script(text, file);
   const Launch launch = find_launch(script, file);
   GivenArguments given(launch.arguments, file);
+  for (std::size_t i = 0; i < launch.unknown.size(); ++i) {
+    given.set_unknown_value(argument_of(i, launch), on_one_line(launch.unknown[i].name));
+  }
   Import run;
   run.trainer = "megatron";
   run.devices = read_devices(launch, file);
@@ -417,15 +400,18 @@ Import import_megatron(std::string_view text, const std::string& file) {
   const bool has_experts = p.ep > 1 || given.count_or("--num-experts", 0) > 0;
   p.whole_experts = has_experts && p.tp > 1 && expert_tp == 1;
   run.shape = read_shape(given, run);
-  read_dense_blocks(given, run);
+  run.blocks = run.shape ? run.shape->blocks : given.count_or("--num-layers", 0);
+  run.hidden = given.count_or("--hidden-size", 0);
+  read_marks(given, run);
   run.precision = read_precision(given);
   // The variable that lets GEMMs of FP32 run in TF32 (as export writes it).
   if (run.precision->matmul == Dtype::f32 && contains(text, "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1")) {
     run.precision = parse_precision("tf32");
   }
-  read_pipeline(given, file, run);
+  read_pipeline(given, file, blocks > 0 ? blocks : run.blocks, run);
   read_sharding(given, run);
   read_recomputation(given, run);
+  read_behaviour(given, run);
   if (given.has("--use-tp-pp-dp-mapping")) p.order = {Axis::tp, Axis::cp, Axis::pp, Axis::dp};
   if (const auto ramp = given.text("--rampup-batch-size")) {
     run.notes.push_back("--rampup-batch-size " + on_one_line(*ramp) +
@@ -433,7 +419,7 @@ Import import_megatron(std::string_view text, const std::string& file) {
   }
   given.ignore(megatron_ignored_arguments());
   run.unknown = given.unknown();
-  note_what_is_open(script, run);
+  note_what_is_open(script, launch, run);
   return run;
 }
 

@@ -35,8 +35,7 @@ JobRefusal refusal_of_model(const TrainedJob& job) {
                 " is not causal: its pretrain_bert.py is gone",
             "export a decoder"};
   }
-  const bool stated = !job.shape->model_type.empty();
-  if (job.shape->latent_attention && !stated) {
+  if (job.shape->latent_attention && job.shape->kv_rank == 0) {
     return {"must be told the ranks of latent attention, which this plan lacks",
             "plan the model from its config.json"};
   }
@@ -190,9 +189,10 @@ std::vector<std::string> megatron_limits(const Plan& plan) {
     limits.emplace_back("AMD GPUs need AMD's fork of Megatron-LM");
   }
   if (!has_transformer_engine(plan)) {
-    limits.emplace_back(
-        "Transformer Engine needs compute capability 8.0: --transformer-impl local is used, whose "
-        "attention is not fused and takes more memory than the plan says");
+    limits.push_back(
+        std::string("Transformer Engine needs compute capability 8.0: --transformer-impl local is "
+                    "used, whose attention is not fused") +
+        (plan.trainer.does.flash_attention ? " and takes more memory than the plan says" : ""));
   }
   if (!shape.latent_attention && p.tp > shape.kv_heads) {
     limits.push_back(

@@ -21,12 +21,20 @@ std::string modules_text(const Plan& plan) {
   return text + "]\n";
 }
 
+/// Whether tensor parallelism is told to hide behind GEMMs, as a plan for torchtitan may have it.
+bool has_async_tensor_parallel(const Plan& plan) {
+  return plan.parallel.tp > 1 && plan.trainer.name == "torchtitan" &&
+         plan.trainer.does.overlapped_tensor_parallel;
+}
+
 std::string model_text(const Plan& plan, const TorchtitanModel& model) {
   std::string text =
       fmt::format("\n[model]\nname = \"{}\"\nflavor = \"{}\"\n", model.name, model.flavor);
-  if (plan.precision.matmul != Dtype::f8) return text;
-  // FP8's casts are fused with what surrounds them by the compiler alone.
-  return text + "converters = [\"quantize.linear.float8\"]\n\n[compile]\nenable = true\n";
+  const bool narrow = plan.precision.matmul == Dtype::f8;
+  if (narrow) text += "converters = [\"quantize.linear.float8\"]\n";
+  // The compiler alone fuses FP8's casts with what surrounds them, and hides communication.
+  if (narrow || has_async_tensor_parallel(plan)) text += "\n[compile]\nenable = true\n";
+  return text;
 }
 
 std::string training_text(const Plan& plan) {
@@ -56,6 +64,7 @@ std::string parallelism_text(const Plan& plan) {
     text += fmt::format("fsdp_reshard_after_forward = \"{}\"\n",
                         p.zero == Zero::parameters ? "always" : "never");
   }
+  if (has_async_tensor_parallel(plan)) text += "enable_async_tensor_parallel = true\n";
   // The default gathers keys and values at once; this passes them on from rank to rank.
   if (p.cp > 1) text += "context_parallel_rotate_method = \"alltoall\"\n";
   if (p.ep > 1) {
@@ -80,11 +89,11 @@ std::string_view recomputation_text(Recompute recompute) {
 
 }  // namespace
 
-Export export_torchtitan(const Plan& plan) {
+Export export_torchtitan(const Plan& plan, const std::string& file) {
   const TorchtitanModel& model = check_torchtitan_runs(plan);
   const Processes processes = processes_of(plan);
   Export out;
-  out.suggested_file = "torchtitan.toml";
+  out.suggested_file = file.empty() ? "torchtitan.toml" : file;
   out.warnings = torchtitan_limits(plan, model);
   if (!processes.note.empty()) out.warnings.push_back(processes.note);
   const std::string arguments = "--job.config_file " + out.suggested_file;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "braid/trainers/exchange/export.h"
 
 namespace braid {
@@ -7,6 +9,6 @@ namespace braid {
 /// torchtitan's TOML configuration (0.2.2), and the line that starts a run with it. Precondition:
 /// the plan is uniform. Throws Error for what torchtitan cannot run, naming the option that mends
 /// it.
-Export export_torchtitan(const Plan& plan);
+Export export_torchtitan(const Plan& plan, const std::string& file = "");
 
 }  // namespace braid

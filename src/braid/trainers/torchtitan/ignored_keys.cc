@@ -5,7 +5,7 @@
 namespace braid {
 namespace {
 
-constexpr std::array<std::string_view, 131> kIgnoredKeys = {
+constexpr std::array<std::string_view, 125> kIgnoredKeys = {
     "--job.config_file",
     "--job.use_for_integration_test",
     "--model.norm_type",
@@ -31,14 +31,12 @@ constexpr std::array<std::string_view, 131> kIgnoredKeys = {
     "--model.hf_assets_path",
     "--model.tokenizer_path",
     "--model.print_after_conversion",
-    "--optimizer.name",
     "--optimizer.lr",
     "--optimizer.beta1",
     "--optimizer.beta2",
     "--optimizer.eps",
     "--optimizer.weight_decay",
     "--optimizer.implementation",
-    "--optimizer.early_step_in_backward",
     "--lr_scheduler.warmup_steps",
     "--lr_scheduler.total_steps",
     "--lr_scheduler.decay_ratio",
@@ -55,12 +53,9 @@ constexpr std::array<std::string_view, 131> kIgnoredKeys = {
     "--training.dataloader.persistent_workers",
     "--training.dataloader.pin_memory",
     "--training.dataloader.prefetch_factor",
-    "--parallelism.disable_loss_parallel",
-    "--parallelism.enable_async_tensor_parallel",
     "--parallelism.pipeline_parallel_schedule_csv",
     "--parallelism.pipeline_parallel_expert_parallel_overlap",
     "--parallelism.context_parallel_load_balancer",
-    "--parallelism.context_parallel_rotate_method",
     "--parallelism.expert_parallel_comm_backend",
     "--checkpoint.enable",
     "--checkpoint.enable_ft_dataloader_checkpoints",
@@ -135,8 +130,7 @@ constexpr std::array<std::string_view, 131> kIgnoredKeys = {
     "--training.disable_cuda_graphs",
     "--parallelism.enable_fsdp_symm_mem",
     "--parallelism.spmd_backend",
-    "--parallelism.context_parallel_ptrr_mask_key",
-    "--compile.enable_async_tensor_parallel"};
+    "--parallelism.context_parallel_ptrr_mask_key"};
 
 }  // namespace
 

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "braid/base/text.h"
+#include "braid/trainers/exchange/export.h"
 #include "braid/trainers/exchange/nested_settings.h"
 #include "braid/trainers/torchtitan/ignored_keys.h"
 #include "braid/trainers/torchtitan/models.h"
@@ -36,13 +38,12 @@ std::int64_t number(GivenArguments& given, std::string_view name, std::int64_t o
 
 /// Keys of the first versions (to 0.1), by those that took their place.
 std::vector<Setting> in_todays_words(std::vector<Setting> settings) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kOld = {{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kOld = {{
       {"training.batch_size", "training.local_batch_size"},
       {"training.data_parallel_degree", "parallelism.data_parallel_shard_degree"},
       {"training.data_parallel_replicate_degree", "parallelism.data_parallel_replicate_degree"},
       {"training.data_parallel_shard_degree", "parallelism.data_parallel_shard_degree"},
       {"training.tensor_parallel_degree", "parallelism.tensor_parallel_degree"},
-      {"training.enable_loss_parallel", "parallelism.disable_loss_parallel"},
       {"training.compile", "compile.enable"},
       {"training.warmup_steps", "lr_scheduler.warmup_steps"},
       {"experimental.context_parallel_degree", "parallelism.context_parallel_degree"},
@@ -54,6 +55,10 @@ std::vector<Setting> in_todays_words(std::vector<Setting> settings) {
   for (Setting& each : settings) {
     for (const auto& [old, now] : kOld) {
       if (each.name == old) each.name = now;
+    }
+    if (each.name == "training.enable_loss_parallel") {
+      each = {"parallelism.disable_loss_parallel", lowered(each.value) == "true" ? "false" : "true",
+              each.line};
     }
     // A key of its own was what is a converter now.
     if (each.name == "float8.enable_float8_linear" && each.value == "true") {
@@ -152,7 +157,7 @@ ScheduleKind schedule_of(GivenArguments& given, Import& run) {
   return ScheduleKind::interleaved;
 }
 
-void read_pipeline(GivenArguments& given, const TorchtitanModel* model, Import& run) {
+void read_pipeline(GivenArguments& given, std::int64_t blocks, Import& run) {
   Parallelism& p = run.parallel;
   const std::string parts = given.text("--parallelism.module_fqns_per_model_part").value_or("");
   const std::int64_t each = number(given, "--parallelism.pipeline_parallel_layers_per_stage", 0);
@@ -165,7 +170,6 @@ void read_pipeline(GivenArguments& given, const TorchtitanModel* model, Import& 
     p.schedule = ScheduleKind::one_f_one_b;
     return;
   }
-  const std::int64_t blocks = model != nullptr ? model->shape.blocks : 0;
   std::int64_t stages = std::int64_t{p.pp} * (p.schedule == ScheduleKind::interleaved ? 2 : 1);
   constexpr std::int64_t kMostStages = 1 << 16;
   if (each > 0 && blocks > 0) stages = (blocks + first + last + each - 1) / each;
@@ -253,15 +257,20 @@ void read_tokens(GivenArguments& given, Import& run) {
 void read_memory(GivenArguments& given, const char* usual, Import& run) {
   Parallelism& p = run.parallel;
   const std::string mode = given.text("--activation_checkpoint.mode").value_or("selective");
-  const std::string option =
-      given.text("--activation_checkpoint.selective_ac_option").value_or(usual);
+  const std::optional<std::string> said = given.text("--activation_checkpoint.selective_ac_option");
+  const std::string option = said.value_or(usual);
   p.recompute = mode == "none"   ? Recompute::none
                 : mode == "full" ? Recompute::full
                                  : Recompute::selective;
   const bool selects = mode == "selective";
   if ((selects && option != "op") || (!selects && mode != "none" && mode != "full")) {
-    run.notes.push_back(fmt::format("activation_checkpoint {}: taken as selective recomputation",
-                                    in_quotes(selects ? option : mode)));
+    run.notes.push_back(
+        !selects ? fmt::format("activation_checkpoint.mode {}: taken as selective recomputation",
+                               in_quotes(mode))
+        : said   ? fmt::format("selective_ac_option {}: taken as selective recomputation",
+                               in_quotes(option))
+               : "activation_checkpoint is not said, so that every second block recomputes: taken "
+                 "as selective recomputation");
   }
   const std::string offload =
       lowered(given.text("--training.enable_cpu_offload").value_or("false"));
@@ -295,6 +304,37 @@ void read_precision(GivenArguments& given, std::string_view text, Import& run) {
   }
 }
 
+/// What changes the trainer's behaviour, and what else no figure depends on.
+void read_behaviour(GivenArguments& given, bool recipe, Import& run) {
+  const Parallelism& p = run.parallel;
+  const auto is_true = [&](std::string_view name) {
+    return lowered(given.text(name).value_or("false")) == "true";
+  };
+  const bool hides = is_true("--parallelism.enable_async_tensor_parallel");
+  if (is_true("--compile.enable_async_tensor_parallel") || hides) {
+    run.does.push_back({&TrainerBehaviour::overlapped_tensor_parallel, true});
+  }
+  const std::string rotates =
+      given.text("--parallelism.context_parallel_rotate_method").value_or("allgather");
+  if (p.cp > 1 && (recipe || rotates == "allgather")) {
+    run.notes.emplace_back(
+        "context parallelism gathers keys and values at once: here they go round in a ring");
+  }
+  if (is_true("--parallelism.disable_loss_parallel") && p.tp > 1) {
+    run.notes.emplace_back(
+        "disable_loss_parallel gathers logits before the loss: here it is divided over "
+        "tensor-parallel ranks");
+  }
+  const std::string optimizer = given.text("--optimizer.name").value_or("AdamW");
+  if (optimizer != "AdamW" && optimizer != "Adam") {
+    run.notes.push_back("optimizer " + in_quotes(optimizer) + ": here state and step are Adam's");
+  }
+  if (is_true("--optimizer.early_step_in_backward")) {
+    run.notes.emplace_back(
+        "early_step_in_backward frees gradients layer by layer: here all are kept until the step");
+  }
+}
+
 }  // namespace
 
 bool is_torchtitan(std::string_view text) {
@@ -309,7 +349,7 @@ bool is_torchtitan(std::string_view text) {
                      [&](std::string_view sign) { return contains(text, sign); });
 }
 
-Import import_torchtitan(std::string_view text, const std::string& file) {
+Import import_torchtitan(std::string_view text, const std::string& file, std::int64_t blocks) {
   const bool recipe = is_recipe(text);
   GivenArguments given = as_arguments(
       recipe ? torchtitan_recipe_settings(text) : in_todays_words(settings_of_toml(text, file)),
@@ -320,7 +360,13 @@ Import import_torchtitan(std::string_view text, const std::string& file) {
   const std::string flavor = given.text("--model.flavor").value_or(recipe ? "" : "debugmodel");
   const TorchtitanModel* model = torchtitan_model_called(name, flavor);
   run.model = name.empty() || flavor.empty() ? "" : name + "/" + flavor;
-  if (model != nullptr) run.shape = model->shape;
+  if (model != nullptr) {
+    run.shape = model->shape;
+    if (blocks == 0) blocks = model->shape.blocks;
+  } else if (given.has("--model.flavor")) {
+    run.notes.push_back("the flavor " + on_one_line(run.model) +
+                        " is not known to braid, nor what sizes it has: MODEL's are used");
+  }
   Parallelism& p = run.parallel;
   p.tp = degree(given, "--parallelism.tensor_parallel_degree");
   p.cp = degree(given, "--parallelism.context_parallel_degree");
@@ -334,7 +380,7 @@ Import import_torchtitan(std::string_view text, const std::string& file) {
       lowered(given.text("--parallelism.enable_sequence_parallel").value_or("true"));
   p.sequence_parallel = p.tp > 1 && sequence != "false";
   read_state(given, run);
-  read_pipeline(given, model, run);
+  read_pipeline(given, blocks, run);
   if (recipe) {
     read_tokens(given, run);
   } else {
@@ -343,6 +389,7 @@ Import import_torchtitan(std::string_view text, const std::string& file) {
   // Of 0.2: of every second block.
   read_memory(given, recipe ? "op" : "2", run);
   read_precision(given, text, run);
+  read_behaviour(given, recipe, run);
   given.ignore(torchtitan_ignored_keys());
   run.unknown = unknown_settings(given);
   return run;

@@ -147,19 +147,21 @@ std::string_view recomputation_config(Recompute recompute) {
 
 }  // namespace
 
-Export export_torchtitan_recipe(const Plan& plan) {
+Export export_torchtitan_recipe(const Plan& plan, const std::string& file) {
   const TorchtitanModel& model = check_recipe_runs(plan);
   const Processes processes = processes_of(plan);
   Export out;
-  out.suggested_file = "torchtitan_recipe.py";
+  out.suggested_file = file.empty() ? "torchtitan_recipe.py" : file;
   out.warnings = recipe_limits(plan, model);
   if (!processes.note.empty()) out.warnings.push_back(processes.note);
-  const std::string arguments = "--module torchtitan_recipe --config braid";
+  const std::string name = out.suggested_file.substr(out.suggested_file.find_last_of('/') + 1);
+  const std::string arguments =
+      "--module " + name.substr(0, name.find_last_of('.')) + " --config braid";
   out.launch = torchtitan_launch(plan, processes, arguments);
 
   std::string& text = out.text;
   text += "# " + title_of(plan) + "\n";
-  text += "# For torchtitan after 0.2, as torchtitan_recipe.py in its folder.\n";
+  text += "# For torchtitan after 0.2, as " + name + " in its folder.\n";
   text += "# " + out.launch + "\n";
   text += torchtitan_dry_run(plan, arguments);
   for (const std::string& warning : out.warnings) text += "# note: " + warning + "\n";

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "braid/trainers/exchange/export.h"
 
 namespace braid {
@@ -8,6 +10,6 @@ namespace braid {
 /// with a function that returns Trainer.Config, and the line that starts a run with it.
 /// Precondition: the plan is uniform. Throws Error for what torchtitan cannot run, naming the
 /// option that mends it.
-Export export_torchtitan_recipe(const Plan& plan);
+Export export_torchtitan_recipe(const Plan& plan, const std::string& file = "");
 
 }  // namespace braid
