@@ -1,5 +1,6 @@
 #include "braid/base/quantity.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -277,9 +278,12 @@ std::string format_count(double count) {
 }
 
 std::string four_figures(double value) {
-  std::string text = fmt::format("{:#.4g}", value);
-  if (text.ends_with('.')) text.pop_back();
-  return text;
+  std::string plain = fmt::format("{:.4g}", value);
+  const auto digits =
+      std::count_if(plain.begin(), plain.end(), [](char c) { return c >= '0' && c <= '9'; });
+  const bool is_whole = plain.find('.') == std::string::npos && digits >= 4;
+  if (is_whole || plain.find('e') != std::string::npos) return plain;
+  return fmt::format("{:#.4g}", value);
 }
 
 }  // namespace braid
