@@ -8,7 +8,7 @@ namespace braid {
 
 void StageWindow::append(const AssignmentStage& stage, double threshold_s, std::size_t first_right,
                          std::size_t last_right, const Row& row) {
-  const auto& [entry, cost, left] = row;
+  const auto [entry, cost, left] = row;  // A copy: stores would make it be read again.
   std::fill(cost.begin(), cost.end(), kInfinity);
   std::size_t head = 0, tail = 0, first = 0, entered = 0;
   for (std::size_t right = first_right; right <= last_right; ++right) {
