@@ -4,19 +4,24 @@
 #include <map>
 #include <random>
 #include <set>
+#include <tuple>
 
 #include <gtest/gtest.h>
 
 #include "braid/base/error.h"
 #include "braid/base/infinity.h"
 #include "braid/base/parallel.h"
+#include "braid/base/rounding.h"
 #include "braid/frontend/model.h"
 #include "braid/plan/plan_json.h"
+#include "braid/plan/trainer_file.h"
 #include "braid/planners/job/outcomes.h"
 #include "braid/planners/job/space.h"
 #include "braid/planners/registry.h"
+#include "braid/planners/trainer_choice.h"
 #include "braid/planners/uniform/assess.h"
 #include "braid/planners/uniform/uniform_planner.h"
+#include "braid/profile/trainer_behaviour.h"
 #include "braid/schedule/timeline.h"
 
 #include "planners/every_plan.h"
@@ -461,6 +466,38 @@ TEST(BraidPlanner, BudgetIsKeptAndReported) {
   if (!cut.candidates.empty()) {
     EXPECT_GE(cut.objective, whole.objective);
     EXPECT_LE(cut.search_bound_s, whole.objective);
+  }
+}
+
+// With interleaved layers dealt in fewer ways, a tighter limit found plans 0.07 to 0.45 % faster.
+TEST(BraidPlanner, TighterLimitsFindNothingFaster) {
+  const System system = load_system("dgx-h100:64");
+  for (const auto& [model, batch, length] : {std::tuple{"qwen3-30b-a3b", 512, 4096},
+                                             {"qwen3-30b-a3b", 256, 4096},
+                                             {"gpt-neox-20b", 256, 2048},
+                                             {"nemotron-h-56b", 512, 4096}}) {
+    ModelOptions options;
+    options.seq_len = length;
+    Graph graph = load_model(model, options);
+    Job job;
+    job.graph = &graph;
+    job.global_batch = batch;
+    SpaceOptions space;
+    set_trainer(load_trainer("megatron"), system, job, space);
+    adapt_graph(job.trainer.does, graph);
+    const auto least_s = [&](const SpaceOptions& limited) {
+      const Outcome found = plan_braid(job, system, limited, {}, {});
+      return found.candidates.empty() ? kInfinity : found.objective;
+    };
+    SpaceOptions narrow = space, small = space, whole = space;
+    narrow.tp = Degrees({}, 1);
+    small.micro_batch = Degrees({}, 3);
+    whole.whole_experts = false;
+    const double all_s = least_s(space);
+    ASSERT_LT(all_s, kInfinity) << model;
+    for (const SpaceOptions* limited : {&narrow, &small, &whole}) {
+      EXPECT_GE(least_s(*limited), all_s * kBelowTolerance) << model << ", " << batch;
+    }
   }
 }
 
