@@ -99,7 +99,8 @@ std::string bounds_section(const Plan& plan, const Metrics& metrics) {
   if (bound_s <= 0 || metrics.iteration_time_s <= 0) return "";
   std::string text = fmt::format(
       "<p class=\"note\">No plan at all for this job on this cluster takes less than {}, {:.1f} % "
-      "of this one's time. If nothing else took time, an iteration would take:</p>\n<table "
+      "of this one's time. If nothing else took time, an iteration would take at "
+      "least:</p>\n<table "
       "class=\"wide\">\n",
       seconds_text(bound_s), 100 * bound_s / metrics.iteration_time_s);
   const auto line = [&](const char* name, double time_s) {
