@@ -171,13 +171,6 @@ std::string run_text(const ConfigurationEvaluation& evaluation) {
   return text + "\n";
 }
 
-std::string list_text(const std::string& title, const std::vector<std::string>& lines) {
-  if (lines.empty()) return "";
-  std::string text = title + "\n";
-  for (const std::string& line : lines) text += "  " + line + "\n";
-  return text;
-}
-
 }  // namespace
 
 std::string evaluation_text(const ConfigurationEvaluation& evaluation) {
@@ -185,15 +178,15 @@ std::string evaluation_text(const ConfigurationEvaluation& evaluation) {
   return heading(evaluation.mine.candidate.plan) + table_text(evaluation) + verdict(evaluation) +
          terms_text(evaluation) + memory_text(evaluation) + changes_text(evaluation) +
          run_text(evaluation) +
-         list_text("How sure yours is: four of five measurements lie within",
-                   confidence_lines(evaluation.mine.candidate)) +
+         titled_lines("How sure yours is: four of five measurements lie within",
+                      confidence_lines(evaluation.mine.candidate)) +
          fmt::format("No plan at all takes less than {:.4g} s ({}), {:.1f}% of yours.\n",
                      evaluation.bound.time_s, evaluation.bound.binding,
                      100 * evaluation.bound.time_s / mine.iteration_time_s) +
-         list_text("Not given, taken as:", evaluation.not_given) +
-         list_text("Not known to braid, and left out:", evaluation.not_known) +
-         list_text("Modelled otherwise, or not at all:", evaluation.not_modelled) +
-         list_text("Assumed:", evaluation.assumptions);
+         titled_lines("Not given, taken as:", evaluation.not_given) +
+         titled_lines("Not known to braid, and left out:", evaluation.not_known) +
+         titled_lines("Modelled otherwise, or not at all:", evaluation.not_modelled) +
+         titled_lines("Assumed:", evaluation.assumptions);
 }
 
 }  // namespace braid

@@ -6,13 +6,12 @@
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
+#include "braid/base/quantity.h"
 #include "braid/report/table.h"
 #include "braid/serve/number_formats.h"
 
 namespace braid {
 namespace {
-
-constexpr double kServedGiB = 1024.0 * 1024.0 * 1024.0;
 
 using ServiceRows = std::vector<std::vector<std::string>>;
 
@@ -68,8 +67,8 @@ std::string service_verdict(const ServiceEvaluation& evaluation, const ServingJo
   std::string text;
   if (!mine.fits()) {
     const double missing = std::max(mine.decode.missing_bytes, mine.prefill.missing_bytes);
-    text = fmt::format("It does not fit: a GPU lacks {:.4g} GiB for one request.\n",
-                       missing / kServedGiB);
+    text =
+        fmt::format("It does not fit: a GPU lacks {:.4g} GiB for one request.\n", missing / kGiB);
     return text + (evaluation.search && !evaluation.best
                        ? "No workers of this engine and kind hold the targets.\n\n"
                        : "\n");
@@ -110,7 +109,7 @@ std::string worker_memory_text(const ServiceEvaluation& evaluation, const Servin
                        "a request", "requests held"}};
   const auto add = [&](const char* name, const WorkerRoom& room) {
     const WorkerMemory& memory = room.memory;
-    const auto gib = [](double bytes) { return fmt::format("{:.2f}", bytes / kServedGiB); };
+    const auto gib = [](double bytes) { return fmt::format("{:.2f}", bytes / kGiB); };
     rows.push_back({name, gib(memory.weights_bytes), gib(memory.activation_bytes),
                     gib(memory.graph_bytes), gib(memory.room_bytes), gib(room.request_bytes),
                     fmt::format("{:.0f}", room.held)});
@@ -119,9 +118,8 @@ std::string worker_memory_text(const ServiceEvaluation& evaluation, const Servin
   add(plan.disaggregated ? "of decoding" : "a worker's", evaluation.mine.decode);
   const Chip& chip = job.system->groups.front().chip;
   return text_table(rows) +
-         fmt::format("Of {:.4g} GiB, of which {} takes {:g} {}.\n\n",
-                     chip.memory.bytes / kServedGiB, plan.decode.engine->name,
-                     plan.decode.engine->memory_share,
+         fmt::format("Of {:.4g} GiB, of which {} takes {:g} {}.\n\n", chip.memory.bytes / kGiB,
+                     plan.decode.engine->name, plan.decode.engine->memory_share,
                      plan.decode.engine->share_of_free ? "of what weights leave" : "in all");
 }
 
@@ -139,13 +137,6 @@ std::string service_changes_text(const ServiceEvaluation& evaluation) {
   add("yours", evaluation.mine);
   for (const ServiceChange& change : evaluation.changes) add(change.what, change.after);
   return text_table(rows) + "\n";
-}
-
-std::string service_list_text(const std::string& title, const std::vector<std::string>& lines) {
-  if (lines.empty()) return "";
-  std::string text = title + "\n";
-  for (const std::string& line : lines) text += "  " + line + "\n";
-  return text;
 }
 
 /// With the catalogue's share of memory where that is more.
@@ -212,9 +203,9 @@ std::string service_evaluation_text(const ServiceEvaluation& evaluation, const S
                      job.input_tokens, job.output_tokens) +
          service_figures_text(evaluation, job) + service_verdict(evaluation, job) +
          worker_memory_text(evaluation, job) + service_changes_text(evaluation) +
-         service_list_text("Not given, taken as:", evaluation.not_given) +
-         service_list_text("Not known to braid, and left out:", evaluation.not_known) +
-         service_list_text("Modelled otherwise, or not at all:", evaluation.not_modelled);
+         titled_lines("Not given, taken as:", evaluation.not_given) +
+         titled_lines("Not known to braid, and left out:", evaluation.not_known) +
+         titled_lines("Modelled otherwise, or not at all:", evaluation.not_modelled);
 }
 
 }  // namespace braid

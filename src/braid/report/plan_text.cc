@@ -60,9 +60,7 @@ std::string time_text(const Metrics& m) {
 std::string sureness_text(const Candidate& best) {
   const std::vector<std::string> lines = confidence_lines(best);
   if (lines.empty()) return "";
-  std::string text = "How sure that is: four of five measurements lie within\n";
-  for (const std::string& line : lines) text += "  " + line + "\n";
-  return text + "\n";
+  return titled_lines("How sure that is: four of five measurements lie within", lines) + "\n";
 }
 
 std::string memory_text(const Plan& plan, const Metrics& m) {

@@ -48,4 +48,11 @@ std::string text_table(const std::vector<std::vector<std::string>>& rows) {
   return text;
 }
 
+std::string titled_lines(const std::string& title, const std::vector<std::string>& lines) {
+  if (lines.empty()) return "";
+  std::string text = title + "\n";
+  for (const std::string& line : lines) text += "  " + line + "\n";
+  return text;
+}
+
 }  // namespace braid

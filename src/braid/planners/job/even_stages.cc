@@ -35,7 +35,7 @@ class StagePaths {
     const double below_s = path_s_[at(from)] * kBelowTolerance;
     std::iota(by_path_.begin(), by_path_.end(), 0);
     std::ranges::stable_sort(by_path_, {}, [&](int stage) { return path_s_[at(stage)]; });
-    for (const int to : std::vector<int>(by_path_)) {
+    for (const int to : by_path_) {
       if (path_s_[at(to)] >= below_s) return false;
       if (move(from, to, below_s)) return true;
     }
