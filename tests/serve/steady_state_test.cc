@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "braid/base/error.h"
-#include "braid/serve/event_simulation.h"
 #include "braid/serve/worker_memory.h"
 
+#include "serve/event_simulation.h"
 #include "serve/serving_fixture.h"
 
 namespace braid {

@@ -1,4 +1,4 @@
-#include "braid/serve/event_simulation.h"
+#include "serve/event_simulation.h"
 
 #include <algorithm>
 #include <cmath>
