@@ -64,6 +64,14 @@ TEST(GraphPipe, PlansVerifySimulateAndAreDrawn) {
   }
 }
 
+TEST(GraphPipe, TheTableSaysWhereStagesHandOver) {
+  std::vector<std::string> words = job("plan", "multi-modal-transformer");
+  words.insert(words.end(), {"--planner", "graphpipe"});
+  const Ran ran = run_braid(words);
+  EXPECT_THAT(ran.out, HasSubstr("hands over to"));
+  EXPECT_THAT(ran.out, HasSubstr("in flight: micro-batches that a stage has begun"));
+}
+
 TEST(GraphPipe, IsNeverBehindItsBaselines) {
   std::vector<std::string> words = job("compare", "multi-modal-transformer");
   words.insert(words.end(), {"--planners", "graphpipe,pipedream,piper", "--json"});

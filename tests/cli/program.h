@@ -19,4 +19,8 @@ Ran run_program(std::vector<std::string> words, const std::string& folder = {});
 /// Runs braid with these arguments.
 Ran run_braid(const std::vector<std::string>& arguments, const std::string& folder = {});
 
+/// The same in this process, for tests that run thousands of commands. A crash ends the test
+/// program.
+Ran run_braid_here(const std::vector<std::string>& arguments);
+
 }  // namespace braid::test

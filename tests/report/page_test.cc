@@ -386,6 +386,9 @@ TEST(Html, SaysWhyItsPlanIsNotTheFastestAsTheTerminalDoes) {
   EXPECT_THAT(plan_text(outcome), HasSubstr(found.why));
   EXPECT_THAT(found.why, HasSubstr("easiest to run"));
   EXPECT_THAT(html_report(plan, found), HasSubstr("<p>" + found.why + "</p>"));
+  EXPECT_THAT(plan_text(outcome), HasSubstr(found.proof));
+  EXPECT_THAT(found.proof, HasSubstr("The fastest is"));
+  EXPECT_THAT(html_report(plan, found), HasSubstr("<p>" + found.proof + "</p>"));
 }
 
 TEST(Table, AlignsByCharactersNotBytes) {

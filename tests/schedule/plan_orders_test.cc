@@ -286,7 +286,11 @@ TEST(PlanOrders, RefusesWhatAScheduleIsNotDefinedForNamingTheStage) {
   const Plan plan = small_plan(ScheduleKind::one_f_one_b, 4, 1, 8);
   EXPECT_THAT(refusal(plan, "zb-v"), HasSubstr("stage 3 is on device 2"));
   EXPECT_THAT(refusal(plan, "unheard-of"), HasSubstr("no schedule is called unheard-of"));
-  EXPECT_THAT(refusal(small_plan(ScheduleKind::interleaved, 2, 2, 4), "1f1b"), HasSubstr("stage"));
+  const Plan chunks = small_plan(ScheduleKind::interleaved, 2, 2, 4);
+  for (const char* name : {"1f1b", "zb-h1", "kfkb", "2bw", "greedy", "search"}) {
+    EXPECT_THAT(refusal(chunks, name), HasSubstr("stage 1 has 2 chunks of layers")) << name;
+  }
+  EXPECT_EQ(refusal(chunks, "gpipe"), "no error");
   EXPECT_THAT(refusal(small_plan(ScheduleKind::one_f_one_b, 4, 1, 2), "2bw"), HasSubstr("stage"));
   const Plan longer = small_plan(ScheduleKind::one_f_one_b, 4, 1, 4096);
   EXPECT_THAT(refusal(longer, "search"), HasSubstr("at most 256 passes, not 32768"));

@@ -99,6 +99,28 @@ TEST(ServiceSimulation, PromptsWaitAsQueuesDo) {
   }
 }
 
+/// D/D/1: requests at even distances wait for nobody below capacity, and above it each one waits
+/// by as much longer as they come too early.
+TEST(ServiceSimulation, EvenArrivalsWaitAboveCapacityAlone) {
+  const ServingFixture with("llama-3-8b", "dgx-h100:2", "vllm");
+  const ServingJob job = with.job(8192, 1);
+  ServingPlan plan = plan_of(with, {1, 1, 1, 1, 1, 1}, 64);
+  plan.disaggregated = true;
+  plan.prefill = plan.decode;
+  SimulatedSteps steps(plan.prefill, job, true);
+  const double service_s = steps.prompts_s(8192, 1);
+  for (const double distance : {1.01, 0.8}) {
+    std::vector<TracedRequest> requests;
+    for (int i = 0; i < 200; ++i) requests.push_back({i * distance * service_s, 8192, 1});
+    const std::vector<RequestTimes> times = simulate_service(plan, job, requests);
+    const double late_s = std::max(0.0, 1 - distance) * service_s;
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      EXPECT_NEAR(times[i].waiting_s, static_cast<double>(i) * late_s, 1e-6 * service_s)
+          << distance << ' ' << i;
+    }
+  }
+}
+
 TEST(ServiceSimulation, MoreWorkersNeverHurt) {
   const ServingFixture with("llama-3-8b", "dgx-h100:8", "sglang");
   const ServingJob job = with.job(2048, 128);

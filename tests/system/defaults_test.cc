@@ -167,7 +167,7 @@ TEST(Defaults, OfAChipOfOnesOwnAreSaid) {
   EXPECT_EQ(all.efficiency, default_efficiency(ChipExecution::kernels));
   EXPECT_DOUBLE_EQ(all.reserved_bytes, kReservedShare * 100e9);
   ASSERT_EQ(all.provenance.size(), 2U);
-  EXPECT_THAT(all.provenance[0].source, HasSubstr("3.8% of the memory"));
+  EXPECT_THAT(all.provenance[0].source, HasSubstr("3.8 % of the memory"));
   for (const char* entry : {"matmul 0.585", "host_operator 65.0 us", "tile 128 x 128 x 64"}) {
     EXPECT_THAT(all.provenance[1].source, HasSubstr(entry));
   }

@@ -72,7 +72,7 @@ std::string change_of_trainer(const Plan& plan, const std::string& trainer) {
   return fmt::format("the plan was made for {} and takes {} there; under {} it takes {}{}",
                      made_for, format_seconds(before_s), trainer, format_seconds(after_s),
                      std::abs(change) < 5e-4 ? ", as long"
-                                             : fmt::format(", {:.1f}% {}", 100 * std::abs(change),
+                                             : fmt::format(", {:.1f} % {}", 100 * std::abs(change),
                                                            change > 0 ? "more" : "less"));
 }
 

@@ -16,13 +16,10 @@
 namespace braid {
 namespace {
 
-double gap_of(double time_s, double bound_s) { return time_s > 0 ? 1 - bound_s / time_s : 0; }
-
 Json metrics_to_json(const Metrics& metrics, double bound_s) {
   Json json = Json::object();
   json["iteration_time_s"] = metrics.iteration_time_s;
   json["lower_bound_s"] = bound_s;
-  json["gap"] = gap_of(metrics.iteration_time_s, bound_s);
   json["mfu"] = metrics.mfu;
   json["tokens_per_s"] = metrics.tokens_per_s;
   json["model_flops_per_s_per_device"] = metrics.model_flops_per_s_per_device;
@@ -41,6 +38,9 @@ Json metrics_to_json(const Metrics& metrics, double bound_s) {
   json["time"] = std::move(time);
   return json;
 }
+
+/// Null where the search bounds no plan's time.
+Json gap_to_json(const PlanRow& row) { return row.gap ? Json(*row.gap) : Json(); }
 
 /// Null for a plan whose times are those of a profile.
 Json confidence_to_json(const Plan& plan, const Metrics& metrics) {
@@ -162,9 +162,11 @@ Json outcome_to_json(const Outcome& outcome, const std::string& planner, double 
   Json json = Json::object();
   json["status"] = name_of(outcome.status);
   json["planner"] = planner;
+  const std::vector<PlanRow> rows = rows_of(outcome);
   if (!outcome.candidates.empty()) {
     const Candidate& best = outcome.candidates.front();
     json.update(metrics_to_json(best.metrics, outcome.physical_bound.time_s));
+    json["gap"] = gap_to_json(rows.front());
     json["confidence"] = confidence_to_json(best.plan, best.metrics);
     json["model"] = best.plan.model;
     json["model_parameters"] = best.plan.model_parameters;
@@ -203,6 +205,7 @@ Json outcome_to_json(const Outcome& outcome, const std::string& planner, double 
   for (std::size_t i = 1; i < outcome.candidates.size(); ++i) {
     const Candidate& candidate = outcome.candidates[i];
     Json part = metrics_to_json(candidate.metrics, outcome.physical_bound.time_s);
+    part["gap"] = gap_to_json(rows[i]);
     part["confidence"] = confidence_to_json(candidate.plan, candidate.metrics);
     part["told_apart"] = !std::binary_search(alike.begin(), alike.end(), i);
     part["parallel"] = to_json(candidate.plan.parallel);

@@ -18,7 +18,6 @@ Json point_json(const Space& space, const PointResult& result, std::size_t numbe
   if (plans) json["plan"] = "plans/" + plan_file_name(space, number);
   json["time_s"] = result.time_s;
   json["lower_bound_s"] = result.lower_bound_s;
-  json["gap"] = 1 - result.lower_bound_s / result.time_s;
   json["utilisation"] = result.utilisation;
   json[lowered(space.units[point[kWorkloadAxis]]) + "s_per_s"] = result.throughput;
   if (space.has_prices) json["price_usd"] = result.usd;

@@ -139,7 +139,7 @@ struct IntervalCoverage {
   void print() const {
     if (runs == 0) return;
     fmt::print(
-        "80 % intervals hold the TPOT of {:.1f}% and the TTFT of {:.1f}% of the runs; they "
+        "80 % intervals hold the TPOT of {:.1f} % and the TTFT of {:.1f} % of the runs; they "
         "end at {:.1f}\nand {:.1f} times where they begin, in the mean.\n",
         100 * tpot / runs, 100 * ttft / runs, tpot_width / runs, ttft_width / runs);
   }

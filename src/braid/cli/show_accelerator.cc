@@ -57,7 +57,7 @@ void print_price(const AcceleratorDesign& design) {
     row("die", "larger than a wafer");
     return;
   }
-  row("die", fmt::format("{:.0f} of a wafer, {:.1f}% good, {:.2f} USD each",
+  row("die", fmt::format("{:.0f} of a wafer, {:.1f} % good, {:.2f} USD each",
                          std::floor(dies_per_wafer(area_um2, design.price)),
                          100 * die_yield(area_um2, design.price), price.die_usd));
   row("", fmt::format("{:.0f} USD with package, design and margin, HBM {:.0f} USD", price.chip_usd,

@@ -6,6 +6,7 @@
 #include <limits>
 #include <system_error>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 
@@ -41,7 +42,7 @@ std::vector<std::int64_t> parse_layout(const std::string& text) {
   std::vector<std::int64_t> counts;
   for (const std::string& part : split(text, ',')) {
     const std::vector<std::string> factors = split(part, 'x');
-    if (factors.size() > 2) {
+    if (factors.size() > 2 || factors.front().empty() || factors.back().empty()) {
       throw Error(Where{"", 0, "--layout"}, in_quotes(part) + " is no number of layers",
                   "write 20, or 20x3 for three chunks of 20");
     }
@@ -217,6 +218,29 @@ void check_single(const Degrees& degrees, const std::string& option) {
               "give one; --best-" + option + " lists what the best may have");
 }
 
+bool has_experts(const Graph& graph) {
+  return std::any_of(graph.operators.begin(), graph.operators.end(), [](const Operator& op) {
+    return std::holds_alternative<MoeExperts>(op.kind);
+  });
+}
+
+/// Names the degrees that are 1, or what the others leave, since nothing is said of them, and how
+/// stages are laid out.
+void note_other_degrees(const JobOptions& job, const StatedOptions& options, const Graph& graph,
+                        std::vector<std::string>& not_given) {
+  const auto note = [&](bool given, const char* option, const char* value) {
+    if (!given) not_given.push_back(fmt::format("{}: {}", option, value));
+  };
+  const bool pipelined = given(job.pp) > 1;
+  note(!job.dp.list().empty(), "--dp", "what the other degrees leave of the devices");
+  note(!job.cp.list().empty(), "--cp", "1");
+  note(!job.ep.list().empty() || !has_experts(graph), "--ep", "1");
+  note(!job.vp.list().empty() || !pipelined, "--vp", "1");
+  note(!job.schedule.empty() || given(job.vp) > 1 || !pipelined, "--schedule", "1f1b");
+  note(!options.layout.empty() || !pipelined, "--layout", "as evenly as the trainer deals layers");
+  note(!options.order.empty(), "--order", "tp-cp-dp-pp");
+}
+
 /// A configuration of which nothing is said but what the trainer usually does.
 Parallelism usual_form(const JobOptions& job, const TrainerUsual& usual,
                        std::vector<std::string>& not_given) {
@@ -281,6 +305,7 @@ StatedConfiguration stated_configuration(const JobOptions& job, const StatedOpti
   StatedConfiguration stated;
   const Import* run = defaults.run;
   Parallelism& p = stated.parallel;
+  if (run == nullptr) note_other_degrees(job, options, defaults.graph, not_given);
   p = run != nullptr ? run->parallel : usual_form(job, defaults.usual, not_given);
   if (run != nullptr && !run->says_micro_batch && job.micro_batch.list().empty()) {
     not_given.emplace_back("--micro-batch: 1");

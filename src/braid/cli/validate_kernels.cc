@@ -1,15 +1,16 @@
 #include "braid/cli/validate_kernels.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
 #include "braid/base/json.h"
+#include "braid/base/quantile.h"
 #include "braid/cli/verbs.h"
 #include "braid/kernels/measured_kernels.h"
 #include "braid/report/table.h"
@@ -40,8 +41,7 @@ KernelAccuracy accuracy_of_kernels(const FormGroup<Form>& group, const KernelEnt
     accuracy.error += std::abs(error) / static_cast<double>(accuracy.rows);
     errors.push_back(std::abs(error));
   }
-  std::sort(errors.begin(), errors.end());
-  accuracy.median = errors[errors.size() / 2];
+  accuracy.median = median(std::move(errors));
   return accuracy;
 }
 

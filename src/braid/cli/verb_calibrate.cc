@@ -45,7 +45,7 @@ Json to_json(const Achieved& fitted) {
 }
 
 void print(const ChipCalibration& fit) {
-  fmt::print("{}: {} run{}, mean error {:.1f}% before, {:.1f}% after\n", fit.chip, fit.runs,
+  fmt::print("{}: {} run{}, mean error {:.1f} % before, {:.1f} % after\n", fit.chip, fit.runs,
              fit.runs == 1 ? "" : "s", 100 * fit.mape_before, 100 * fit.mape_after);
 }
 

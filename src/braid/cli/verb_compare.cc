@@ -25,6 +25,7 @@
 #include "braid/report/form_text.h"
 #include "braid/report/plan_assumptions.h"
 #include "braid/report/plan_text.h"
+#include "braid/report/plans_table.h"
 #include "braid/report/run_costs_text.h"
 #include "braid/report/table.h"
 #include "braid/schedule/timeline.h"
@@ -51,7 +52,8 @@ struct Compared {
 /// Those asked for, or all that are compared where none are named.
 std::vector<const PlannerEntry*> planners_of(const CompareOptions& options) {
   std::vector<const PlannerEntry*> entries;
-  for (const std::string& name : options.planners) entries.push_back(&find_planner(name));
+  for (const std::string& name : options.planners)
+    entries.push_back(&find_planner(name, "--planners"));
   if (!entries.empty()) return entries;
   for (const PlannerEntry& entry : planners()) {
     if (entry.compared) entries.push_back(&entry);
@@ -219,6 +221,17 @@ std::string compare_table(const std::vector<Compared>& all) {
   return text_table(table);
 }
 
+/// What the words of the table stand for.
+std::string compare_legend(const std::vector<Compared>& all) {
+  std::vector<PlanRow> rows;
+  for (const Compared& compared : all) {
+    if (best_of(compared) != nullptr) rows.push_back({.candidate = best_of(compared)});
+  }
+  return "optimal: proven best of the plans that this planner looks at, by its own objective "
+         "(own), so another planner's may be faster; bound s: no plan at all takes less\n" +
+         marks_legend(rows);
+}
+
 std::string heading(const LoadedJob& loaded) {
   std::string text =
       fmt::format("{} on {}: {}; global batch {}", model_of(loaded), loaded.system.name,
@@ -319,7 +332,7 @@ int run(const CompareOptions& options) {
     fmt::print("{}", to_text(to_json(loaded, all)));
     return any ? kFound : kInfeasible;
   }
-  fmt::print("{}{}\n", heading(loaded), compare_table(all));
+  fmt::print("{}{}{}\n", heading(loaded), compare_table(all), compare_legend(all));
   std::string reasons;
   for (const Compared& compared : all) {
     const std::string reason = complaint(compared);

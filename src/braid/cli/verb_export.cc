@@ -46,7 +46,10 @@ int run_report(const ExportOptions& options) {
   set_price(options.run, valid.plan.system);
   std::optional<RunCosts> run;
   if (question) run = costs_of_run({valid.plan, measure(valid.plan)}, *question);
-  write_file(options.output, html_report(valid.plan, alternatives, run));
+  const bool named = !options.output.empty();
+  const std::string file = named ? options.output : "report.html";
+  write_file(file, html_report(valid.plan, alternatives, run));
+  if (!named) fmt::print("Written to {}; -o names another file.\n", file);
   print_warnings(valid.warnings);
   return kFound;
 }
@@ -67,7 +70,6 @@ Run add_export(CLI::App& app) {
 
 Run add_report(CLI::App& app) {
   auto options = std::make_shared<ExportOptions>();
-  options->output = "report.html";
   Verb verb(app, "report", "Write a plan as a page for a browser");
   verb.footer("Example:\n  braid report plan.json -o report.html");
   verb.add_option("PLAN", options->plan, "Plan JSON, as braid plan -o writes it").required();

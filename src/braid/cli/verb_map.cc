@@ -293,7 +293,7 @@ void print(const MapOptions& options, const DataflowPlan& plan, std::int64_t net
                outcome.partitions,
                divided ? fmt::format(", {} sets of shardings", plan.boxes) : "");
   } else if (outcome.lower_bound_s > 0) {
-    fmt::print("Within {:.2f}% of the best {}.\n",
+    fmt::print("Within {:.2f} % of the best {}.\n",
                100 * (1 - outcome.lower_bound_s / outcome.cost.time_s),
                divided  ? "sharding and mapping"
                : staged ? "stages and mappings with this sharding"

@@ -136,7 +136,7 @@ std::string errors_by_kind(const std::vector<FittedOperator>& operators) {
   }
   std::string text;
   for (const auto& [kind, of_kind] : kinds) {
-    text += fmt::format("{}{} {:.1f}%", text.empty() ? "" : ", ", kind, 100 * mean_error(of_kind));
+    text += fmt::format("{}{} {:.1f} %", text.empty() ? "" : ", ", kind, 100 * mean_error(of_kind));
   }
   return text;
 }
@@ -155,7 +155,7 @@ void print(const MeasuredMachine& machine, const std::vector<std::string>& unmea
   fmt::print(
       "A device: {} at best in f32, {} of memory at {}.\n"
       "The model is off on average: {}. It knows no caches, so what these hold comes out slow.\n"
-      "Messages between devices: {} and {}, {:.1f}% off on average.\n",
+      "Messages between devices: {} and {}, {:.1f} % off on average.\n",
       fmt::format("{:.4g} GFLOP/s", 1e-9 * chip.peaks.front().matmul_flops_per_s),
       format_bytes(chip.memory.bytes), format_bytes_per_s(chip.memory.bytes_per_s),
       errors_by_kind(machine.device.operators), format_seconds(machine.link.latency_s),

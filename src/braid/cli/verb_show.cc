@@ -52,7 +52,7 @@ void print_level(const NetworkLevel& level, const char* units) {
   if (level.oversubscription > 1) text += fmt::format(", {:g}:1", level.oversubscription);
   text += ", latency " + format_seconds(level.latency_s);
   line(level.name, text);
-  line("", fmt::format("large messages reach {:g}%", 100 * level.efficiency) +
+  line("", fmt::format("large messages reach {:g} %", 100 * level.efficiency) +
                (level.half_bytes > 0 ? ", half of that at " + format_bytes(level.half_bytes) : ""));
 }
 
@@ -79,17 +79,18 @@ void print_chip(const Chip& chip) {
   line("price", chip.price_usd ? fmt::format("{:.7g} USD", *chip.price_usd) : "not stated");
   const Efficiency& reached = chip.efficiency;
   line("large kernels reach",
-       fmt::format("{:g}% of peak in GEMMs, {:g}% in attention, {:g}% of vector, {:g}% of memory",
-                   100 * reached.matmul_peak_fraction, 100 * reached.attention_peak_fraction,
-                   100 * reached.vector_peak_fraction, 100 * reached.memory_peak_fraction));
+       fmt::format(
+           "{:g} % of peak in GEMMs, {:g} % in attention, {:g} % of vector, {:g} % of memory",
+           100 * reached.matmul_peak_fraction, 100 * reached.attention_peak_fraction,
+           100 * reached.vector_peak_fraction, 100 * reached.memory_peak_fraction));
   if (reached.narrow_matmul_peak_fraction > 0) {
     line("in 8 bits and less",
-         fmt::format("{:g}% of peak in GEMMs", 100 * reached.narrow_matmul_peak_fraction));
+         fmt::format("{:g} % of peak in GEMMs", 100 * reached.narrow_matmul_peak_fraction));
   }
   line("kernel launch", format_seconds(reached.kernel_launch_s));
   line("host, per operator", format_seconds(reached.host_operator_s));
   line("lost to hidden collectives",
-       fmt::format("{:g}% of their time", 100 * reached.overlap_loss));
+       fmt::format("{:g} % of their time", 100 * reached.overlap_loss));
   line("tile", fmt::format("{} x {} x {}", reached.tile_m, reached.tile_n, reached.tile_k));
   print_provenance(chip.provenance);
 }

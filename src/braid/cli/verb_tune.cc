@@ -171,7 +171,7 @@ std::string mark_of(const Tuning& tuning, std::size_t i) {
 
 void print(const Tuning& tuning, const VerbTuneOptions& options) {
   std::vector<std::vector<std::string>> table = {
-      {"plan", "predicted", "measured", "now expected", "within (80%)", ""}};
+      {"plan", "predicted", "measured", "now expected", "within (80 %)", "verdict"}};
   for (std::size_t i = 0; i < tuning.plans.size(); ++i) {
     const TunedPlan& each = tuning.plans[i];
     std::string measured;
@@ -184,10 +184,10 @@ void print(const Tuning& tuning, const VerbTuneOptions& options) {
   }
   fmt::print("{}\n", text_table(table));
   const TunedPlan& chosen = tuning.plans[tuning.chosen];
-  fmt::print("Take {}: against the fastest of these it is expected to lose {:.1f}%.\n", chosen.name,
-             100 * tuning.expected_loss);
+  fmt::print("Take {}: against the fastest of these it is expected to lose {:.1f} %.\n",
+             chosen.name, 100 * tuning.expected_loss);
   if (tuning.next.empty()) {
-    fmt::print("No further run is expected to gain more than {:.1f}%.\n", 100 * kWorth);
+    fmt::print("No further run is expected to gain more than {:.1f} %.\n", 100 * kWorth);
     return;
   }
   std::string names;

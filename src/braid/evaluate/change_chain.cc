@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
+#include "braid/base/text.h"
+#include "braid/evaluate/steepest_steps.h"
 #include "braid/plan/dealt_layers.h"
 #include "braid/plan/names.h"
 
@@ -91,33 +93,54 @@ constexpr std::size_t kDevices = kFields.size();
 constexpr std::size_t kLayout = kDevices + 1;
 constexpr std::size_t kChoices = kLayout + 1;
 
-using Taken = std::uint32_t;  ///< A bit for each choice that is as in `to`.
-constexpr Taken bit(std::size_t choice) { return Taken{1} << choice; }
-
 class Chain {
  public:
   Chain(const StatedConfiguration& from, const StatedConfiguration& to, const ChangeRules& rules)
       : from_(from), to_(to), rules_(rules) {
     for (std::size_t f = 0; f < kFields.size(); ++f) {
-      if (kFields[f].text(from.parallel) != kFields[f].text(to.parallel)) left_ |= bit(f);
+      if (kFields[f].text(from.parallel) != kFields[f].text(to.parallel)) left_ |= choice_bit(f);
     }
-    if (from.parallel.devices() != to.parallel.devices()) left_ |= bit(kDevices);
-    if (!same_layout()) left_ |= bit(kLayout);
+    if (from.parallel.devices() != to.parallel.devices()) left_ |= choice_bit(kDevices);
+    if (!same_layout()) left_ |= choice_bit(kLayout);
   }
 
-  std::vector<ConfigurationChange> changes() {
+  // For SteepestSteps: a state is the configuration with some choices as in `to`.
+  using State = ConfigurationChange;
+
+  std::optional<State> after(Choices taken) const {
+    std::optional<StatedConfiguration> after = configuration(taken);
+    if (!after) return std::nullopt;
+    try {
+      const StatedPlan plan =
+          stated_plan(rules_.job, rules_.system, rules_.can, *after, /*checked=*/false);
+      return ConfigurationChange{"", std::move(*after), plan.candidate.metrics.iteration_time_s,
+                                 plan.candidate.metrics.peak_memory_bytes, plan.fits()};
+    } catch (const Error&) {
+      return std::nullopt;  // No configuration of this job.
+    }
+  }
+
+  static bool is_better(const State& a, const State& b) {
+    if (a.fits != b.fits) return a.fits;
+    return a.fits ? a.time_s < b.time_s : a.peak_memory_bytes < b.peak_memory_bytes;
+  }
+
+  /// A layout for another number of chunks waits until there are so many.
+  bool may_be_next(Choices taken, Choices next) const {
+    const auto before = configuration(taken);
+    const auto after = configuration(taken | next);
+    return !before || !after || before->parallel != after->parallel ||
+           before->layers != after->layers;
+  }
+
+  std::vector<ConfigurationChange> changes() const {
     std::vector<ConfigurationChange> all;
     StatedConfiguration before = from_;
-    while (left_ != 0) {
-      const Taken next = best_next();
-      std::optional<ConfigurationChange> change = change_with(taken_ | next);
-      if (!change) break;  // `to` is no configuration of this job.
-      left_ &= ~next;
-      taken_ |= next;
-      change->what = what_changes(next, before.parallel, change->after.parallel);
-      before = change->after;
-      if (change->what.empty()) continue;  // Another change has brought it along.
-      all.push_back(std::move(*change));
+    for (Step<State>& step : SteepestSteps(*this).steps(left_)) {
+      step.after.what = what_changes(step.next, before, step.after.after);
+      before = step.after.after;
+      // Without words, another change has brought it along.
+      if (!step.after.what.empty()) all.push_back(std::move(step.after));
     }
     return all;
   }
@@ -139,12 +162,12 @@ class Chain {
   }
 
   /// nullopt where the degrees do not make up the devices or the batch.
-  std::optional<StatedConfiguration> configuration(Taken taken) const {
+  std::optional<StatedConfiguration> configuration(Choices taken) const {
     Parallelism p = from_.parallel;
     for (std::size_t f = 0; f < kFields.size(); ++f) {
-      if ((taken & bit(f)) != 0) kFields[f].take(p, to_.parallel);
+      if ((taken & choice_bit(f)) != 0) kFields[f].take(p, to_.parallel);
     }
-    const Parallelism& count = (taken & bit(kDevices)) != 0 ? to_.parallel : from_.parallel;
+    const Parallelism& count = (taken & choice_bit(kDevices)) != 0 ? to_.parallel : from_.parallel;
     const std::int64_t shards = std::int64_t{p.tp} * p.pp * p.cp;
     if (count.devices() % shards != 0) return std::nullopt;
     p.dp = static_cast<int>(count.devices() / shards);
@@ -157,7 +180,7 @@ class Chain {
       p.schedule = ScheduleKind::one_f_one_b;
     StatedConfiguration stated{p, {}};
     const auto chunks_of = [](const Parallelism& q) { return q.pp * q.vp; };
-    if ((taken & bit(kLayout)) != 0 && chunks_of(p) == chunks_of(to_.parallel)) {
+    if ((taken & choice_bit(kLayout)) != 0 && chunks_of(p) == chunks_of(to_.parallel)) {
       stated.layers = layers_of(to_);
     } else if (chunks_of(p) == chunks_of(from_.parallel)) {
       stated.layers = layers_of(from_);
@@ -165,54 +188,20 @@ class Chain {
     return stated;
   }
 
-  std::optional<ConfigurationChange> change_with(Taken taken) const {
-    std::optional<StatedConfiguration> after = configuration(taken);
-    if (!after) return std::nullopt;
-    try {
-      const StatedPlan plan =
-          stated_plan(rules_.job, rules_.system, rules_.can, *after, /*checked=*/false);
-      return ConfigurationChange{"", std::move(*after), plan.candidate.metrics.iteration_time_s,
-                                 plan.candidate.metrics.peak_memory_bytes, plan.fits()};
-    } catch (const Error&) {
-      return std::nullopt;  // No configuration of this job.
-    }
+  std::string layout_change(const StatedConfiguration& before,
+                            const StatedConfiguration& after) const {
+    constexpr std::size_t kMost = 40;  // Of a column that stays readable.
+    const std::vector<std::int32_t> from = layers_of(before), to = layers_of(after);
+    const std::string now = abbreviated(layout_text(to), kMost);
+    return from.size() == to.size()
+               ? fmt::format("layout {} -> {}", abbreviated(layout_text(from), kMost), now)
+               : "layout " + now;
   }
 
-  static bool is_better(const ConfigurationChange& a, const ConfigurationChange& b) {
-    if (a.fits != b.fits) return a.fits;
-    return a.fits ? a.time_s < b.time_s : a.peak_memory_bytes < b.peak_memory_bytes;
-  }
-
-  /// The single change to make next; else a pair; else all that is left.
-  Taken best_next() const {
-    Taken best = 0;
-    std::optional<ConfigurationChange> found;
-    const auto look_at = [&](Taken next) {
-      std::optional<ConfigurationChange> change = change_with(taken_ | next);
-      if (!change || (found && !is_better(*change, *found))) return;
-      found = std::move(change);
-      best = next;
-    };
-    for (std::size_t c = 0; c < kChoices; ++c) {
-      if ((left_ & bit(c)) != 0 && changes_something(bit(c))) look_at(bit(c));
-    }
-    for (std::size_t c = 0; c < kChoices && best == 0; ++c) {
-      for (std::size_t d = c + 1; d < kChoices && (left_ & bit(c)) != 0; ++d) {
-        if ((left_ & bit(d)) != 0) look_at(bit(c) | bit(d));
-      }
-    }
-    return best != 0 ? best : left_;
-  }
-
-  /// A layout for another number of chunks waits until there are so many.
-  bool changes_something(Taken next) const {
-    const auto before = configuration(taken_);
-    const auto after = configuration(taken_ | next);
-    return !before || !after || before->parallel != after->parallel ||
-           before->layers != after->layers || left_ == next;
-  }
-
-  static std::string what_changes(Taken next, const Parallelism& before, const Parallelism& after) {
+  std::string what_changes(Choices next, const StatedConfiguration& stated_before,
+                           const StatedConfiguration& stated_after) const {
+    const Parallelism& before = stated_before.parallel;
+    const Parallelism& after = stated_after.parallel;
     std::string text;
     const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
     for (const Field& field : kFields) {
@@ -221,14 +210,14 @@ class Chain {
       }
     }
     if (before.dp != after.dp) add(fmt::format("dp {} -> {}", before.dp, after.dp));
-    if ((next & bit(kLayout)) != 0) add("layers of the stages");
+    if ((next & choice_bit(kLayout)) != 0) add(layout_change(stated_before, stated_after));
     return text;
   }
 
   const StatedConfiguration& from_;
   const StatedConfiguration& to_;
   const ChangeRules& rules_;
-  Taken left_ = 0, taken_ = 0;
+  Choices left_ = 0;
 };
 
 }  // namespace

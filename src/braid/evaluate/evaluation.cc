@@ -45,14 +45,14 @@ std::string table_text(const ConfigurationEvaluation& evaluation) {
 /// `share`: of mine's time that the best takes less.
 std::string beside_best(double share, bool fits, bool proven) {
   if (share > kSameTime) {
-    return proven ? fmt::format("The best takes {:.1f}% less time.\n", 100 * share)
-                  : fmt::format("The best found takes {:.1f}% less time (not proven best).\n",
+    return proven ? fmt::format("The best takes {:.1f} % less time.\n", 100 * share)
+                  : fmt::format("The best found takes {:.1f} % less time (not proven best).\n",
                                 100 * share);
   }
   const double more = -share;
-  if (!fits) return fmt::format("Of what fits, the best takes {:.1f}% more time.\n", 100 * more);
+  if (!fits) return fmt::format("Of what fits, the best takes {:.1f} % more time.\n", 100 * more);
   if (more <= kSameTime) return "Nothing that was looked at is faster.\n";
-  return fmt::format("Yours is faster than the best found, which takes {:.2g}% more time.\n",
+  return fmt::format("Yours is faster than the best found, which takes {:.2g} % more time.\n",
                      100 * more);
 }
 
@@ -180,7 +180,7 @@ std::string evaluation_text(const ConfigurationEvaluation& evaluation) {
          run_text(evaluation) +
          titled_lines("How sure yours is: four of five measurements lie within",
                       confidence_lines(evaluation.mine.candidate)) +
-         fmt::format("No plan at all takes less than {:.4g} s ({}), {:.1f}% of yours.\n",
+         fmt::format("No plan at all takes less than {:.4g} s ({}), {:.1f} % of yours.\n",
                      evaluation.bound.time_s, evaluation.bound.binding,
                      100 * evaluation.bound.time_s / mine.iteration_time_s) +
          titled_lines("Not given, taken as:", evaluation.not_given) +

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
+#include "braid/evaluate/steepest_steps.h"
 
 namespace braid {
 namespace {
@@ -77,9 +78,7 @@ constexpr std::array kWorkerFields{
     WorkerField{"workers", [](const WorkerPlan& w) { return whole(w.workers); },
                 [](WorkerPlan& w, const WorkerPlan& from) { w.workers = from.workers; }}};
 
-using TakenFields = std::uint32_t;  ///< A bit for each field of decoding, then of prompts.
-constexpr std::size_t kWorkerChoices = 2 * kWorkerFields.size();
-constexpr TakenFields field_bit(std::size_t choice) { return TakenFields{1} << choice; }
+constexpr std::size_t kWorkerChoices = 2 * kWorkerFields.size();  ///< Decoding's, then prompts'.
 
 class ServiceChain {
  public:
@@ -89,24 +88,36 @@ class ServiceChain {
       const auto text = [c](const ServingPlan& plan) {
         return kWorkerFields[c % kWorkerFields.size()].text(of(plan, c));
       };
-      if (text(from) != text(to)) left_ |= field_bit(c);
+      if (text(from) != text(to)) left_ |= choice_bit(c);
     }
     // Of workers that do all there are as many as there is room for.
-    if (!to.disaggregated) left_ &= ~field_bit(kWorkerFields.size() - 1);
+    if (!to.disaggregated) left_ &= ~choice_bit(kWorkerFields.size() - 1);
   }
 
-  std::vector<ServiceChange> changes() {
+  // For SteepestSteps: a state is the service with some fields as in `to`.
+  using State = StatedTimes;
+
+  std::optional<State> after(Choices taken) const {
+    const ServingPlan plan = plan_with(taken);
+    if (plan.decode.layout.devices() > job_.system->device_count) return std::nullopt;
+    try {
+      return stated_times(plan, job_);
+    } catch (const Error&) {
+      return std::nullopt;  // The model cannot be divided so.
+    }
+  }
+
+  bool is_better(const State& a, const State& b) const { return score(a) > score(b); }
+
+  static bool may_be_next(Choices /*taken*/, Choices /*next*/) { return true; }
+
+  std::vector<ServiceChange> changes() const {
     std::vector<ServiceChange> all;
     ServingPlan before = from_;
-    while (left_ != 0) {
-      const TakenFields next = best_next();
-      std::optional<StatedTimes> after = times_with(taken_ | next);
-      if (!after) break;  // `to` is no service of this job.
-      left_ &= ~next;
-      taken_ |= next;
-      const std::string what = what_changes(before, after->plan);
-      before = after->plan;
-      if (!what.empty()) all.push_back({what, std::move(*after)});
+    for (Step<State>& step : SteepestSteps(*this).steps(left_)) {
+      const std::string what = what_changes(before, step.after.plan);
+      before = step.after.plan;
+      if (!what.empty()) all.push_back({what, std::move(step.after)});
     }
     return all;
   }
@@ -116,10 +127,10 @@ class ServiceChain {
     return choice < kWorkerFields.size() ? plan.decode : plan.prefill;
   }
 
-  ServingPlan plan_with(TakenFields taken) const {
+  ServingPlan plan_with(Choices taken) const {
     ServingPlan plan = from_;
     for (std::size_t c = 0; c < kWorkerChoices; ++c) {
-      if ((taken & field_bit(c)) == 0) continue;
+      if ((taken & choice_bit(c)) == 0) continue;
       kWorkerFields[c % kWorkerFields.size()].take(
           c < kWorkerFields.size() ? plan.decode : plan.prefill, of(to_, c));
     }
@@ -130,42 +141,12 @@ class ServiceChain {
     return plan;
   }
 
-  std::optional<StatedTimes> times_with(TakenFields taken) const {
-    const ServingPlan plan = plan_with(taken);
-    if (plan.decode.layout.devices() > job_.system->device_count) return std::nullopt;
-    try {
-      return stated_times(plan, job_);
-    } catch (const Error&) {
-      return std::nullopt;  // The model cannot be divided so.
-    }
-  }
-
   /// What is better is greater.
   std::tuple<bool, double, double> score(const StatedTimes& times) const {
     if (!times.fits()) return {false, 0, -times.decode.missing_bytes - times.prefill.missing_bytes};
     const double over =
         std::max(times.alone.ttft_s / job_.ttft_s, times.alone.tpot_s / job_.tpot_s);
     return {true, times.plan.requests_per_s_per_device(), times.holds_targets() ? 0 : -over};
-  }
-
-  TakenFields best_next() const {
-    TakenFields best = 0;
-    std::optional<StatedTimes> found;
-    const auto look_at = [&](TakenFields next) {
-      std::optional<StatedTimes> times = times_with(taken_ | next);
-      if (!times || (found && score(*times) <= score(*found))) return;
-      found = std::move(times);
-      best = next;
-    };
-    for (std::size_t c = 0; c < kWorkerChoices; ++c) {
-      if ((left_ & field_bit(c)) != 0) look_at(field_bit(c));
-    }
-    for (std::size_t c = 0; c < kWorkerChoices && best == 0; ++c) {
-      for (std::size_t d = c + 1; d < kWorkerChoices && (left_ & field_bit(c)) != 0; ++d) {
-        if ((left_ & field_bit(d)) != 0) look_at(field_bit(c) | field_bit(d));
-      }
-    }
-    return best != 0 ? best : left_;
   }
 
   static std::string what_changes(const ServingPlan& before, const ServingPlan& after) {
@@ -186,7 +167,7 @@ class ServiceChain {
   const ServingPlan& from_;
   const ServingPlan& to_;
   const ServingJob& job_;
-  TakenFields left_ = 0, taken_ = 0;
+  Choices left_ = 0;
 };
 
 }  // namespace

@@ -27,9 +27,9 @@ std::string ratios_part(const Space& space, std::span<const RatioFinding> ratios
     const SpaceRatio& ratio = space.ratios[finding.ratio];
     rows.push_back({ratio.name, std::string(name_of(ratio.figure)),
                     finding.method ? methods.values[*finding.method] : "across",
-                    finding.value ? fmt::format("{:.3g}", *finding.value) : "-"});
+                    finding.value ? fmt::format("{:.4g}", *finding.value) : "-"});
     if (!published) continue;
-    rows.back().push_back(ratio.published > 0 ? fmt::format("{:.3g}", ratio.published) : "");
+    rows.back().push_back(ratio.published > 0 ? fmt::format("{:.4g}", ratio.published) : "");
   }
   return "<h2>Ratios</h2>\n" + html_table(rows, false);
 }

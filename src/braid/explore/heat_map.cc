@@ -176,7 +176,7 @@ std::string figure_title(const Space& space, std::size_t workload, SpaceFigure f
   }
   static constexpr const char* kPer[] = {"", "second", "second and USD", "second and watt",
                                          "joule"};
-  return fmt::format("{} per {} relative to {}", plural_of(space.units[workload]),
+  return fmt::format("{} per {}, relative to the greatest, {}", plural_of(space.units[workload]),
                      kPer[static_cast<std::size_t>(figure)], figure_text(most));
 }
 
@@ -292,7 +292,7 @@ TitledMap breakdown_map(const Space& space, std::span<const PointResult> results
         if (!(width > 0)) continue;
         svg += fmt::format(
             "<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{}\" fill=\"{}\"><title>{} "
-            "{:.1f}%</title></rect>",
+            "{:.1f} %</title></rect>",
             x, grid.y(row) + 4, width, kCellHeight - 8, style_of(parts[p]).colour,
             style_of(parts[p]).label, 100 * part_of(result, p) / sum);
         x += width;

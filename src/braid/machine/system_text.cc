@@ -32,7 +32,7 @@ std::string chip_text(const MeasuredMachine& machine, const std::string& name) {
       "    vector: 'the same units as the peak'\n"
       "    memory: 'the size as the system says, divided among devices; the bandwidth of the "
       "fastest sum that no cache holds, all devices at work'\n"
-      "    efficiency: 'fitted to {} operators measured with {}: {:.1f}% off on average'\n"
+      "    efficiency: 'fitted to {} operators measured with {}: {:.1f} % off on average'\n"
       "  assumed:\n    overlap_loss: 'messages are copied by the cores that compute'\n"
       "    host_operator: 'kernels run on the cores that issue them'\n",
       machine.device.operators.size(), machine.libraries,
@@ -49,7 +49,7 @@ std::string system_text(const MeasuredMachine& machine, const std::string& name)
              "devices_per_node: {}\nhost: none\n"
              "intra_node: {{name: loopback, topology: switch, bandwidth: {:.6g} GB/s, "
              "latency: {:.6g} us, efficiency: 1, half_size: 0 B}}\n"
-             "sources:\n  intra_node: '{}: {:.1f}% off on average'\n",
+             "sources:\n  intra_node: '{}: {:.1f} % off on average'\n",
              machine.split.devices, 1e-9 * machine.link.bytes_per_s, 1e6 * machine.link.latency_s,
              machine.messages, 100 * machine.link.mean_error);
 }

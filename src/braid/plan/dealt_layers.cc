@@ -2,6 +2,8 @@
 
 #include <variant>
 
+#include <fmt/format.h>
+
 namespace braid {
 
 std::vector<std::int32_t> layers_of_chunks(std::int32_t layers, std::int32_t chunks,
@@ -25,6 +27,18 @@ std::vector<std::int32_t> layers_of_chunks(std::int32_t layers, std::int32_t chu
     ++counts.back();
   }
   return counts;
+}
+
+std::string layout_text(const std::vector<std::int32_t>& layers) {
+  std::string text;
+  for (std::size_t i = 0; i < layers.size();) {
+    std::size_t end = i + 1;
+    while (end < layers.size() && layers[end] == layers[i]) ++end;
+    text += fmt::format("{}{}", text.empty() ? "" : ",", layers[i]);
+    if (end - i > 1) text += fmt::format("x{}", end - i);
+    i = end;
+  }
+  return text;
 }
 
 bool predicts_mtp(const Graph& graph) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "braid/graph/graph.h"
@@ -17,6 +18,9 @@ namespace braid {
 /// with the two ends.
 std::vector<std::int32_t> layers_of_chunks(std::int32_t layers, std::int32_t chunks,
                                            bool heavy_end = false);
+
+/// "9,8x2,5": the layers of each chunk as the option --layout takes them.
+std::string layout_text(const std::vector<std::int32_t>& layers);
 
 /// Whether the layer before the last looks up tokens again, and so predicts further ones.
 bool predicts_mtp(const Graph& graph);

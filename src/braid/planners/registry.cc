@@ -236,14 +236,13 @@ const std::vector<PlannerEntry>& planners() {
   return entries;
 }
 
-const PlannerEntry& find_planner(const std::string& name) {
+const PlannerEntry& find_planner(const std::string& name, const char* option) {
   std::string known;
   for (const PlannerEntry& entry : planners()) {
     if (entry.name == name) return entry;
     known += (known.empty() ? "" : ", ") + std::string(entry.name);
   }
-  throw Error(Where{"", 0, "--planner"}, "unknown planner " + in_quotes(name),
-              "use one of " + known);
+  throw Error(Where{"", 0, option}, "unknown planner " + in_quotes(name), "use one of " + known);
 }
 
 }  // namespace braid

@@ -35,8 +35,8 @@ struct PlannerEntry {
 };
 /// All planners, in the order in which they are listed to users.
 const std::vector<PlannerEntry>& planners();
-/// Throws Error with the known names.
-const PlannerEntry& find_planner(const std::string& name);
+/// Throws Error, which names the option, with the known names.
+const PlannerEntry& find_planner(const std::string& name, const char* option = "--planner");
 
 /// The planner `braid` on any system: plan_uniform (uniform/uniform_planner.h) on homogeneous ones;
 /// mixed clusters and bandwidth matrices have one of their own (mixed/mixed_planner.h).

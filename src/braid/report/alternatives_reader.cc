@@ -18,7 +18,7 @@ Alternatives alternatives_from_json(const Value& plan) {
   const Value value = plan["alternatives"];
   Alternatives read;
   if (!value.exists()) return read;
-  value.expect_only({"titles", "rows", "marks", "why"});
+  value.expect_only({"titles", "rows", "marks", "why", "proof"});
   read.titles = texts_of(value["titles"]);
   if (value["rows"].size() > kMostPlans) value["rows"].fail("more than 1000 plans");
   for (const Value& row : value["rows"].elements()) {
@@ -28,7 +28,8 @@ Alternatives alternatives_from_json(const Value& plan) {
     }
   }
   read.why = value["why"].string_or("");
-  if (read.rows.empty() && read.why.empty()) {
+  read.proof = value["proof"].string_or("");
+  if (read.rows.empty() && read.why.empty() && read.proof.empty()) {
     value["rows"].fail("no plan is there", "leave the alternatives out");
   }
   read.marks = value["marks"].string_or("");

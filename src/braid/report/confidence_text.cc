@@ -42,7 +42,7 @@ std::optional<ErrorInterval> ratio_of(const Candidate& a, const Candidate& b) {
 
 std::string run_text(const RunError& run) {
   const double longer = std::exp(run.error) - 1;
-  return fmt::format("{} ({} parameters) on {:.0f} {} by {}, of {}: {:.1f}% {} than predicted",
+  return fmt::format("{} ({} parameters) on {:.0f} {} by {}, of {}: {:.1f} % {} than predicted",
                      run.model, format_count(run.traits.parameters), run.traits.devices,
                      run.traits.chip, run.traits.trainer, run.source, 100 * std::abs(longer),
                      longer < 0 ? "shorter" : "longer");
@@ -100,7 +100,7 @@ std::string not_told_apart_text(const std::vector<Candidate>& candidates) {
   }
   return fmt::format(
       "Measured runs do not tell the first plan from {} {}: of such comparisons one in five is off "
-      "by more than {:.0f}%.\n",
+      "by more than {:.0f} %.\n",
       rows.size() == 1 ? "plan" : "plans", ranges_text(rows), 100 * most);
 }
 

@@ -45,7 +45,7 @@ std::string stages_section(const Plan& plan) {
   text += legend(memory_shares(memories.front()), [](double) { return std::string(); });
   text +=
       "<div class=\"scroll\">\n<table "
-      "class=\"wide\"><tr><th>stage</th><th>layers</th><th>devices</th><th>memory</th><th "
+      "class=\"wide stages\"><tr><th>stage</th><th>layers</th><th>devices</th><th>memory</th><th "
       "style=\"width:40%\">of " +
       (alike ? gib_text(usable.front()) + " usable" : "what its devices can use") + "</th></tr>\n";
   for (std::size_t s = 0; s < plan.stages.size() && s < kMostStages; ++s) {
@@ -138,13 +138,15 @@ std::string alternatives_section(const Plan& plan, const Metrics& metrics,
     table += "</tr>\n";
   }
   std::string text = scrolled(table + "</table>\n");
-  const std::string& said = others ? alternatives.marks : marks;
-  if (!said.empty()) text += "<p class=\"note\">" + escaped(said) + "</p>\n";
-  if (!alternatives.why.empty()) text += "<p>" + escaped(alternatives.why) + "</p>\n";
   text += others ? "<p class=\"note\">First the plan of this page, then what was found with it; "
                    "bold where it differs.</p>\n"
                  : "<p class=\"note\">braid plan --top 5 -o keeps other plans in the file, and "
                    "this table shows them.</p>\n";
+  const std::string& said = others ? alternatives.marks : marks;
+  if (!said.empty()) text += "<p class=\"note\">" + escaped(said) + "</p>\n";
+  for (const std::string& line : {alternatives.why, alternatives.proof}) {
+    if (!line.empty()) text += "<p>" + escaped(line) + "</p>\n";
+  }
   return text;
 }
 
@@ -201,8 +203,8 @@ std::string summary(const Plan& plan, const Metrics& metrics) {
   card(fmt::format("{:.1f} %", 100 * metrics.mfu), "model FLOPs utilisation");
   card(gib_text(metrics.peak_memory_bytes), "peak memory");
   text += "</div>\n<table class=\"facts\">\n";
-  text += row("split", fmt::format("tp {} pp {} cp {} ep {} dp {} vp {}", form.tp, p.pp, form.cp,
-                                   form.ep, form.dp, p.vp));
+  text += row("split", fmt::format("TP {}, PP {}, CP {}, EP {}, DP {}, VP {}", form.tp, p.pp,
+                                   form.cp, form.ep, form.dp, p.vp));
   text += row("micro-batches", fmt::format("{} × {} {}", form.num_micro_batches, form.micro_batch,
                                            form.micro_batch == "1" ? "sample" : "samples"));
   text += row("recomputation, ZeRO stage", fmt::format("{}, {}", form.recompute, form.zero));

@@ -33,24 +33,24 @@ std::string job_line(const DataflowPlan& plan) {
   switch (plan.setup.job.workload) {
     case DataflowWorkload::layers:
       if (plan.setup.fabric.dimensions.empty()) {
-        return fmt::format("{:.1f}% of the chip's peak\n", 100 * time.utilisation);
+        return fmt::format("{:.1f} % of the chip's peak\n", 100 * time.utilisation);
       }
       return fmt::format(
-          "A batch of {} samples through {}: {} ({:.1f}% of peak; pipeline idle {:.1f}%)\n",
+          "A batch of {} samples through {}: {} ({:.1f} % of peak; pipeline idle {:.1f} %)\n",
           plan.setup.job.global_batch,
           plan.setup.job.whole_model ? "the whole model"
                                      : fmt::format("{} layers", plan.setup.job.layers),
           format_seconds(time.time_s), 100 * time.utilisation,
           100 * time.bubble / (1 + time.bubble));
     case DataflowWorkload::recommendation:
-      return fmt::format("A batch of {} samples: {} ({:.1f}% of peak)\n",
+      return fmt::format("A batch of {} samples: {} ({:.1f} % of peak)\n",
                          plan.setup.job.global_batch, format_seconds(time.time_s),
                          100 * time.utilisation);
     case DataflowWorkload::linpack:
     case DataflowWorkload::fourier:
       break;
   }
-  return fmt::format("The whole: {} ({:.1f}% of peak)\n", format_seconds(time.time_s),
+  return fmt::format("The whole: {} ({:.1f} % of peak)\n", format_seconds(time.time_s),
                      100 * time.utilisation);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <variant>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -64,7 +65,7 @@ std::string mapping_assumption(const Graph& graph, const Plan& plan) {
   return fmt::format("{}: layers run by the best {}, {}", chips,
                      on_cores ? "schedule of their operators on the chip's cores"
                               : "mapping of their kernels onto the chip",
-                     gap < kNoGap ? "proven" : fmt::format("within {:.1f}%", 100 * gap));
+                     gap < kNoGap ? "proven" : fmt::format("within {:.1f} %", 100 * gap));
 }
 
 /// Chips some of whose latencies are another mapper's.
@@ -79,13 +80,24 @@ std::string latency_assumption(const Plan& plan) {
   return "";
 }
 
+/// What is taken of tables of which a sample reads a few rows; empty for models without.
+std::string table_assumption(const Graph& graph) {
+  const bool tables =
+      graph.seq_len == 0 &&
+      std::any_of(graph.operators.begin(), graph.operators.end(),
+                  [](const Operator& op) { return std::holds_alternative<Embedding>(op.kind); });
+  return tables ? "embedding tables: Adam updates all rows in every iteration; optimizers of the "
+                  "rows that were read need less time and memory"
+                : "";
+}
+
 }  // namespace
 
 std::vector<std::string> plan_assumptions(const Graph* graph, const Plan& plan) {
   std::vector<std::string> lines;
   for (std::string& line : std::vector<std::string>{
            host_assumption(plan), graph != nullptr ? mapping_assumption(*graph, plan) : "",
-           latency_assumption(plan)}) {
+           graph != nullptr ? table_assumption(*graph) : "", latency_assumption(plan)}) {
     if (!line.empty()) lines.push_back(std::move(line));
   }
   return lines;

@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "braid/base/quantity.h"
 #include "braid/base/rounding.h"
+#include "braid/plan/dealt_layers.h"
 #include "braid/plan/direct_stages.h"
 #include "braid/plan/names.h"
 #include "braid/report/confidence_text.h"
@@ -128,17 +131,21 @@ bool is_in_model_order(const Plan& plan) {
   return true;
 }
 
-/// "9,8x2,5": what --layout takes.
-std::string layout_text(const std::vector<std::int32_t>& layers) {
-  std::string text;
-  for (std::size_t i = 0; i < layers.size();) {
-    std::size_t end = i + 1;
-    while (end < layers.size() && layers[end] == layers[i]) ++end;
-    text += fmt::format("{}{}", text.empty() ? "" : ",", layers[i]);
-    if (end - i > 1) text += fmt::format("x{}", end - i);
-    i = end;
+/// The numbers, from 1, of the stages that each one hands over to; none where every stage hands
+/// over to the next one alone.
+std::vector<std::string> targets_of_stages(const Plan& plan) {
+  std::vector<std::set<std::int32_t>> targets(plan.stages.size());
+  for (const ChunkEdge& edge : chunk_edges(plan)) {
+    targets[static_cast<std::size_t>(edge.source_stage)].insert(edge.target_stage + 1);
   }
-  return text;
+  bool is_line = true;
+  std::vector<std::string> texts;
+  for (std::size_t s = 0; s < targets.size(); ++s) {
+    is_line = is_line &&
+              (s + 1 == targets.size() || targets[s] == std::set{static_cast<std::int32_t>(s) + 2});
+    texts.push_back(targets[s].empty() ? "-" : fmt::format("{}", fmt::join(targets[s], ", ")));
+  }
+  return is_line ? std::vector<std::string>() : texts;
 }
 
 std::string stages_text(const Plan& plan) {
@@ -150,6 +157,9 @@ std::string stages_text(const Plan& plan) {
       std::any_of(plan.stages.begin(), plan.stages.end(),
                   [](const Stage& stage) { return !own_order_text(stage).empty(); });
   if (own_orders) rows[0].emplace_back("in flight");
+  const std::vector<std::string> targets =
+      uniform ? std::vector<std::string>() : targets_of_stages(plan);
+  if (!targets.empty()) rows[0].insert(rows[0].begin() + 2, "hands over to");
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     std::size_t count = 0;
     for (const Chunk& chunk : plan.stages[s].chunks) count += chunk.layers.size();
@@ -157,6 +167,7 @@ std::string stages_text(const Plan& plan) {
                     fmt::format("{}: {}", count, chunks_text(plan.stages[s])),
                     stage_devices_text(plan, s)});
     if (uniform) continue;
+    if (!targets.empty()) rows.back().insert(rows.back().begin() + 2, targets[s]);
     const Parallelism form = form_of(plan, s);
     rows.back().insert(rows.back().end(),
                        {fmt::format("{}", form.dp),
@@ -173,6 +184,8 @@ std::string stages_text(const Plan& plan) {
     }
   }
   return "Stages (layers numbered from 0 in model order)\n" + text_table(rows) +
+         (own_orders ? "in flight: micro-batches that a stage has begun and not ended, at most\n"
+                     : "") +
          (uniform && is_in_model_order(plan)
               ? fmt::format("As braid evaluate takes it: --layout {}\n",
                             layout_text(layer_counts(plan)))
@@ -186,7 +199,7 @@ std::string idle_text(const Outcome& outcome) {
   if (plan.planner != "braid" || !is_uniform(plan)) return unused + "\n";
   const double gain = gain_of_fastest(outcome);
   return fmt::format("{}: no plan found on more is faster{} (--all-devices: on all)\n", unused,
-                     gain > 0 ? fmt::format(" by more than {:.2g}%", 100 * gain) : "");
+                     gain > 0 ? fmt::format(" by more than {:.2g} %", 100 * gain) : "");
 }
 
 /// Of many ways to divide layers the first.
@@ -261,7 +274,7 @@ std::string objective_text(const Outcome& outcome) {
 }
 
 /// How sure it is that the fastest plan is that.
-std::string proof_text(const Outcome& outcome) {
+std::string search_text(const Outcome& outcome) {
   const bool of_first = !outcome.recommendation || !outcome.recommendation->fastest;
   if (outcome.status == Status::optimal) {
     return fmt::format("{}: no plan of the searched space {} ({} bounds, {} plans timed).{}\n",
@@ -274,7 +287,7 @@ std::string proof_text(const Outcome& outcome) {
   }
   if (outcome.search_bound_s > 0) {
     return fmt::format(
-        "{} proven best: the searched space may hold one of {:.4g} s, {:.2g}% less ({} bounds, {} "
+        "{} proven best: the searched space may hold one of {:.4g} s, {:.2g} % less ({} bounds, {} "
         "plans timed).\n",
         of_first ? "Not" : "The fastest is not", outcome.search_bound_s,
         100 * gap_of(outcome.objective, outcome.search_bound_s), outcome.work, outcome.evaluated);
@@ -287,6 +300,10 @@ std::string proof_text(const Outcome& outcome) {
 }
 
 }  // namespace
+
+std::string proof_text(const Outcome& outcome) {
+  return objective_text(outcome) + search_text(outcome);
+}
 
 std::string plan_text(const Outcome& outcome) {
   const Candidate& best = outcome.candidates.front();
@@ -302,15 +319,25 @@ std::string plan_text(const Outcome& outcome) {
   const std::string stages = stages_text(plan) + idle_text(outcome);
   if (!stages.empty()) text += stages + "\n";
   text += sharding_paragraph(plan);
-  text += objective_text(outcome);
   const LowerBound& bound = outcome.physical_bound;
   text +=
-      fmt::format("No plan at all takes less than {:.4g} s ({}), {:.1f}% of this one's time.\n",
+      fmt::format("No plan at all takes less than {:.4g} s ({}), {:.1f} % of this one's time.\n",
                   bound.time_s, bound.binding, 100 * bound.time_s / best.metrics.iteration_time_s);
   text += recommendation_text(outcome) + not_told_apart_text(outcome.candidates) +
           proof_text(outcome) + "\n";
   return text + assumptions_text(outcome);
 }
+
+namespace {
+
+/// What a configuration keeps on the host, as one more word of a list.
+std::string on_host_text(const Parallelism& p) {
+  const std::string marks = std::string(p.offload_optimizer ? "+opt" : "") +
+                            (p.offload_activations ? "+act" : "") + (p.offload_weights ? "+w" : "");
+  return marks.empty() ? "" : ", " + offload_words(marks) + " in host memory";
+}
+
+}  // namespace
 
 std::string infeasibility_text(const Outcome& outcome) {
   if (!outcome.infeasibility) return "no plan was found within the budget";
@@ -321,12 +348,13 @@ std::string infeasibility_text(const Outcome& outcome) {
   const std::string reason = outcome.status == Status::budget_exhausted
                                  ? "no plan was found within the budget, a larger one may find some"
                                  : why.reason;
+  const double needed_bytes = why.needed_bytes;
   return fmt::format(
-      "{}: the nearest (tp {}, pp {}, cp {}, dp {}, micro-batch {}, recompute {}, ZeRO {}) needs "
+      "{}: the nearest (tp {}, pp {}, cp {}, dp {}, micro-batch {}, recompute {}, ZeRO {}{}) needs "
       "{} in stage {}, and a device has {} usable: {} short",
       reason, p.tp, p.pp, p.cp, p.dp, p.micro_batch, name_of(p.recompute), name_of(p.zero),
-      format_bytes(why.needed_bytes), why.stage + 1, format_bytes(why.available_bytes),
-      format_bytes(why.needed_bytes - why.available_bytes));
+      on_host_text(p), format_bytes(needed_bytes), why.stage + 1, format_bytes(why.available_bytes),
+      format_bytes(needed_bytes - why.available_bytes));
 }
 
 }  // namespace braid

@@ -19,6 +19,11 @@ std::string plans_table(const Outcome& outcome);
 /// the fastest is recommended, and the assumptions.
 std::string plan_text(const Outcome& outcome);
 
+/// What the search has proven of the fastest plan, and over which space; what the planner makes
+/// least where that is not the simulated time. Whole sentences in one or two lines. Needs a
+/// candidate.
+std::string proof_text(const Outcome& outcome);
+
 /// Why there is no plan, in one line.
 std::string infeasibility_text(const Outcome& outcome);
 

@@ -47,7 +47,7 @@ std::string without_text(double without_s, double with_s, bool of_all) {
   if (!std::isfinite(without_s)) {
     return of_all ? "Nothing fits without offload.\n" : "No plan without offload was met.\n";
   }
-  return fmt::format("Without offload the fastest{} takes {:.4g} s, {:.2g}% more.\n",
+  return fmt::format("Without offload the fastest{} takes {:.4g} s, {:.2g} % more.\n",
                      of_all ? "" : " that was met", without_s, 100 * (without_s / with_s - 1));
 }
 
@@ -65,7 +65,7 @@ std::string recommendation_text(const Outcome& outcome) {
   if (why.fastest) {
     text += fmt::format(
         "Recommended as the easiest to run of {} nearly as fast: {}. The fastest takes {:.4g} s, "
-        "{:.2g}% less, with {}: --fastest gives that.\n",
+        "{:.2g} % less, with {}: --fastest gives that.\n",
         why.of_all ? "all plans that are" : "the plans met that are",
         reason_text(why.ease, why.ease_of_fastest), why.fastest->metrics.iteration_time_s,
         100 * gain_of_fastest(outcome), degrees_text(why.fastest->plan));

@@ -4,6 +4,8 @@
 #include <cassert>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -191,8 +193,22 @@ TimedOrder timed_order(const Plan& plan, const std::string& name, const KChoice&
   return result;
 }
 
+/// Throws Error where a stage has several chunks and the schedule is for one.
+void check_chunks(const Plan& plan, const std::string& name) {
+  static constexpr std::string_view kOfOne[] = {"1f1b", "1f1b-least", "zb-h1",  "zb-h2",
+                                                "kfkb", "2bw",        "greedy", "search"};
+  if (std::find(std::begin(kOfOne), std::end(kOfOne), name) == std::end(kOfOne)) return;
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const std::size_t chunks = plan.stages[s].chunks.size();
+    if (chunks == 1) continue;
+    throw Error(fmt::format("stage {} has {} chunks of layers", s + 1, chunks),
+                name + " is defined for one; gpipe and interleaved take several");
+  }
+}
+
 /// The plan as the schedule of that name lays it out.
 Plan laid_out(const Plan& plan, const std::string& name) {
+  check_chunks(plan, name);
   if (name != "zb-v" || plan.stages.empty()) return plan;
   const bool pairs = std::all_of(plan.stages.begin(), plan.stages.end(),
                                  [](const Stage& stage) { return stage.chunks.size() == 2; });

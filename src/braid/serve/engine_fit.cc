@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "braid/base/least_squares.h"
+#include "braid/base/quantile.h"
 
 namespace braid {
 namespace {
@@ -22,12 +23,6 @@ double mean_of(const std::vector<double>& values) {
   double sum = 0;
   for (const double value : values) sum += value;
   return values.empty() ? 0 : sum / static_cast<double>(values.size());
-}
-
-double median_of(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 EngineFigures unpacked(const std::vector<double>& from) {
@@ -53,8 +48,8 @@ ServedErrors served_errors(const std::vector<ServedRow>& runs,
   errors.predicted = tpot.size();
   errors.tpot_mean = mean_of(tpot);
   errors.ttft_mean = mean_of(ttft);
-  errors.tpot_median = median_of(std::move(tpot));
-  errors.ttft_median = median_of(std::move(ttft));
+  errors.tpot_median = tpot.empty() ? 0 : median(std::move(tpot));
+  errors.ttft_median = ttft.empty() ? 0 : median(std::move(ttft));
   return errors;
 }
 

@@ -168,7 +168,7 @@ Chip read_chip(const Value& value) {
     chip.reserved_bytes = kReservedShare * chip.memory.bytes;
     chip.provenance.push_back(
         {"reserved",
-         fmt::format("left out: {:.2g}% of the memory, as usual of the catalogue's GPUs",
+         fmt::format("left out: {:.2g} % of the memory, as usual of the catalogue's GPUs",
                      100 * kReservedShare),
          true});
   }

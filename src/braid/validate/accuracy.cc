@@ -9,19 +9,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "braid/base/quantile.h"
 #include "braid/base/rank_statistics.h"
 #include "braid/base/rounding.h"
 
 namespace braid {
 namespace {
-
-/// The value below which a share of the sorted list lies; the mean of two neighbours in between.
-double quantile(const std::vector<double>& sorted, double share) {
-  const double at = share * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(at);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
-}
 
 /// Runs of one family do the same work on the same machine.
 std::string family_key(const MeasuredRun& run) {

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "braid/base/quantile.h"
 #include "braid/graph/tensor_size.h"
 #include "braid/validate/fit.h"
 
@@ -208,8 +209,7 @@ void summarise(LeftOut& left) {
     if (std::abs(error) > std::abs(left.worst)) left.worst = error;
   }
   left.bias /= static_cast<double>(left.runs);
-  std::sort(sizes.begin(), sizes.end());
-  left.median_ape = (sizes[(left.runs - 1) / 2] + sizes[left.runs / 2]) / 2;
+  left.median_ape = median(std::move(sizes));
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 
 #include <sched.h>
 
+#include "braid/base/quantile.h"
+
 namespace braid {
 namespace {
 
@@ -53,11 +55,6 @@ std::size_t enclosing_rank(std::size_t n) {
   return std::max<std::size_t>(rank, 1);
 }
 
-double median_of(const std::vector<double>& sorted) {
-  const std::size_t middle = sorted.size() / 2;
-  return sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
-}
-
 }  // namespace
 
 Measurement summary_of(std::vector<double> samples_s, std::int64_t runs_per_sample) {
@@ -77,7 +74,7 @@ Measurement summary_of(std::vector<double> samples_s, std::int64_t runs_per_samp
   for (const double each : samples_s) {
     if (each <= limit) squares += (each - mean) * (each - mean);
   }
-  return {.median_s = median_of(samples_s),
+  return {.median_s = quantile(samples_s, 0.5),
           .low_s = samples_s[rank - 1],
           .high_s = samples_s[count - rank],
           .variance_s2 = kept > 1 ? squares / (kept - 1) : 0,

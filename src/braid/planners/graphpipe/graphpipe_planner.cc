@@ -113,7 +113,7 @@ std::string visit_exact_plans(GraphPipeProblem problem, const Visit& visit, std:
       std::isfinite(exact_s) ? format_seconds(exact_s) + " with stages of any shape" : "no plan";
   const std::string others = plain.status == Status::infeasible
                                  ? "no plan"
-                                 : fmt::format("{} ({:.2f}% more)", format_seconds(plain.time_s),
+                                 : fmt::format("{} ({:.2f} % more)", format_seconds(plain.time_s),
                                                100 * std::max(0.0, plain.time_s / exact_s - 1));
   return fmt::format(
       "the slowest stage takes, per sample and on the flat network, at best {}; with "
@@ -200,14 +200,14 @@ class GreedyPlans {
     const Metrics& metrics = fastest_.best->metrics;
     const double share = metrics.iteration_time_s / other_s - 1;
     if (share > kToleranceShare) {
-      return keep(fmt::format("the greedy one takes {:.2f}% more", 100 * share));
+      return keep(fmt::format("the greedy one takes {:.2f} % more", 100 * share));
     }
     if (share > -kToleranceShare && metrics.peak_memory_bytes > other->metrics.peak_memory_bytes) {
       return keep("the greedy one takes as long and more memory");
     }
     said += share > -kToleranceShare
                 ? "greedy, which takes as long as 1F1B and no more memory"
-                : fmt::format("greedy, which takes {:.2f}% less than 1F1B", -100 * share);
+                : fmt::format("greedy, which takes {:.2f} % less than 1F1B", -100 * share);
     said += left_out;
     return std::move(fastest_.best);
   }

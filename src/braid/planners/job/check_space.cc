@@ -134,6 +134,10 @@ void check_space(const SpaceLimits& limits, const SpaceOptions& options) {
     throw Error(Where{"", 0, "--vp"}, "only the interleaved schedule has several chunks per stage",
                 "use --schedule interleaved, or leave --vp out");
   }
+  if (options.vp.least() > 1 && options.pp.single() == 1) {
+    throw Error(Where{"", 0, "--vp"}, "several chunks on a stage need several stages",
+                "give --pp more than 1, or leave --vp out");
+  }
   if (options.schedule == ScheduleKind::interleaved &&
       (options.vp.single() == 1 || options.pp.single() == 1)) {
     throw Error(Where{"", 0, "--schedule"},
