@@ -1,5 +1,6 @@
 #include "braid/evaluate/change_chain.h"
 
+#include <algorithm>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -46,6 +47,22 @@ TEST(ChangeChain, EndsAtTheBestPlanBitForBit) {
   EXPECT_EQ(changes.back().peak_memory_bytes, best.metrics.peak_memory_bytes);
   EXPECT_TRUE(changes.back().fits);
   for (const ConfigurationChange& change : changes) EXPECT_FALSE(change.what.empty());
+}
+
+TEST(StatedPlan, TakesEveryOrderOfTheAxes) {
+  const Case c("llama-3-8b", "dgx-h100:16", 64, 2048);
+  StatedConfiguration stated;
+  Parallelism& p = stated.parallel;
+  p.tp = p.cp = p.pp = p.dp = 2;
+  p.order = {Axis::tp, Axis::cp, Axis::dp, Axis::pp};
+  std::sort(p.order.begin(), p.order.end());
+  int orders = 0;
+  do {
+    const StatedPlan plan = stated_plan(c.job, c.system, c.can, stated);
+    EXPECT_GT(plan.candidate.metrics.iteration_time_s, 0);
+    ++orders;
+  } while (std::next_permutation(p.order.begin(), p.order.end()));
+  EXPECT_EQ(orders, 24);
 }
 
 TEST(ChangeChain, OfNoDifferenceIsEmpty) {

@@ -99,7 +99,9 @@ std::int64_t replica_stride(const Parallelism& parallel, std::int64_t size) {
   const std::int64_t dp_stride = stride_of(parallel, Axis::dp);
   if (parallel.cp == 1) return dp_stride;
   const std::int64_t cp_stride = stride_of(parallel, Axis::cp);
-  return dp_stride == cp_stride * parallel.cp ? cp_stride : dp_stride / parallel.cp;
+  const auto [inner, outer] = std::minmax(cp_stride, dp_stride);
+  const std::int64_t ranks = cp_stride < dp_stride ? parallel.cp : parallel.dp;
+  return outer == inner * ranks ? inner : outer / ranks;
 }
 
 /// The same of a group of ranks that experts are spread over: those of tp first where it does not

@@ -241,6 +241,7 @@ std::string ranges_text(const std::vector<std::int32_t>& numbers) {
 
 std::vector<PlanRow> rows_of(const Outcome& outcome) {
   std::vector<PlanRow> rows;
+  if (outcome.candidates.empty()) return rows;
   const bool labels = outcome.candidates.size() > 1 && outcome.recommendation &&
                       outcome.recommendation->fastest.has_value();
   const double least_s = fastest_of(outcome).metrics.iteration_time_s;

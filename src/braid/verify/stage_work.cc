@@ -58,7 +58,10 @@ class Replicas {
     if (p.cp > 1 && p.dp > 1) {
       // Even steps over both axes; where the pipeline lies between them, as the cost model takes
       // it.
-      step = dp_step == cp_step * p.cp ? cp_step : dp_step / p.cp;
+      const bool cp_inside = cp_step < dp_step;
+      const std::int64_t near = cp_inside ? cp_step : dp_step, far = cp_inside ? dp_step : cp_step;
+      const std::int64_t many = cp_inside ? p.cp : p.dp;
+      step = far == near * many ? near : far / many;
     }
     span_ = span_of(system_, step, ranks_, p.devices());
     const std::int64_t inner = p.cp > 1 ? cp_step : dp_step;

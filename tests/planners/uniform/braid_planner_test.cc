@@ -13,6 +13,7 @@
 #include "braid/base/parallel.h"
 #include "braid/base/rounding.h"
 #include "braid/frontend/model.h"
+#include "braid/plan/excluded_forms.h"
 #include "braid/plan/plan_json.h"
 #include "braid/plan/trainer_file.h"
 #include "braid/planners/job/outcomes.h"
@@ -321,6 +322,50 @@ TEST(BraidPlanner, LosesNothingToTheExhaustivePlanner) {
     EXPECT_LE(all.search_bound_s, all.objective);
   }
   EXPECT_GT(feasible, 200);
+}
+
+/// The stages of a random set, or all.
+std::vector<Zero> random_stages(std::mt19937_64& random, const std::vector<Zero>& of) {
+  std::vector<Zero> stages;
+  for (const Zero zero : of) {
+    if (pick(random, 0, 1) == 1) stages.push_back(zero);
+  }
+  return stages.empty() ? of : stages;
+}
+
+// A trainer without the first stages of ZeRO gains by its least one what others gain by theirs.
+TEST(BraidPlanner, LosesNothingWhateverStagesOfZeroATrainerHas) {
+  std::mt19937_64 random(1919);
+  int held = 0, sharded = 0;
+  for (int trial = 0; trial < 400; ++trial) {
+    const Graph graph = test::tiny_graph(random, pick(random, 1, 5));
+    const double memory_bytes = pick(random, 0, 2) == 0 ? 1e12 : 1e5 * pick(random, 5, 90);
+    const System system = test::tiny_system(random, 1 << pick(random, 0, 3), memory_bytes);
+    Job job;
+    job.graph = &graph;
+    job.global_batch = pick(random, 1, 16);
+    job.trainer.does.fused_accumulation = trial % 2 == 0;
+    SpaceOptions space;
+    space.all_devices = true;
+    space.can.zero =
+        random_stages(random, {Zero::none, Zero::optimizer, Zero::gradients, Zero::parameters});
+    space.can.pipelined_zero = random_stages(random, space.can.zero);
+    if (trial % 3 == 0) {
+      space.can.never.push_back(
+          {.with = traits(FormTrait::data_parallel, FormTrait::zero_0, FormTrait::tensor_parallel),
+           .without = 0,
+           .models = ""});
+    }
+    const Outcome found = plan_braid(job, system, space, {}, {});
+    const Outcome all = plan_exhaustively(job, system, space, {}, {});
+    ASSERT_EQ(found.candidates.empty(), all.candidates.empty()) << "trial " << trial;
+    if (found.candidates.empty()) continue;
+    ++held;
+    sharded += found.candidates.front().plan.parallel.zero != Zero::none ? 1 : 0;
+    EXPECT_LE(found.objective, all.objective * (1 + 1e-9)) << "trial " << trial;
+  }
+  EXPECT_GT(held, 200);
+  EXPECT_GT(sharded, 50);
 }
 
 TEST(BraidPlanner, MoreMemoryNeverHurts) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <initializer_list>
 #include <iterator>
 #include <set>
 #include <span>
@@ -25,20 +26,21 @@ std::vector<int> divisors(std::int64_t number, std::int64_t most) {
 }
 
 /// Stages of ZeRO that are looked at whether memory asks for them or not: without sharding, and
-/// with the optimizer's state sharded, which costs another collective and saves work; where
-/// gradients are added up by kernels of their own also sharded gradients, which need none. Of those
-/// that the trainer has; without any, its least.
+/// the least that shards the optimizer's state, which costs another collective and saves work;
+/// where gradients are added up by kernels of their own also the least that shards gradients, which
+/// needs none. Of those that the trainer has.
 std::vector<Zero> base_stages(const SpaceLimits& limits, const SpaceOptions& options, int pp) {
   std::vector<Zero> stages;
-  for (const Zero zero : {Zero::optimizer, Zero::none}) {
-    if (options.can.allows(zero, pp)) stages.push_back(zero);
-  }
-  if (limits.separate_accumulation && options.can.allows(Zero::gradients, pp)) {
-    stages.push_back(Zero::gradients);
-  }
-  for (const Zero zero : {Zero::gradients, Zero::parameters}) {
-    if (stages.empty() && options.can.allows(zero, pp)) stages.push_back(zero);
-  }
+  const auto add_least_of = [&](std::initializer_list<Zero> ascending) {
+    for (const Zero zero : ascending) {
+      if (!options.can.allows(zero, pp)) continue;
+      if (std::find(stages.begin(), stages.end(), zero) == stages.end()) stages.push_back(zero);
+      return;
+    }
+  };
+  add_least_of({Zero::optimizer, Zero::gradients, Zero::parameters});
+  add_least_of({Zero::none});
+  if (limits.separate_accumulation) add_least_of({Zero::gradients, Zero::parameters});
   return stages;
 }
 

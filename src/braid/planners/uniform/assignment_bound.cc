@@ -124,9 +124,12 @@ double split_bound_s(const ChainJob& chain, LayerTables& tables, const Configura
     DataParallelContext context =
         data_parallel_context(to_parallelism(configuration), chain.job->precision, *chain.system,
                               chain.job->trainer.does);
-    // Of the ZeRO stages that shard the optimizer, the first takes least time.
-    for (const Zero zero : {Zero::optimizer, Zero::none}) {
-      context.zero = configuration.zero = zero;
+    // Of the ZeRO stages that shard the optimizer, the first takes least time, but for kernels that
+    // add gradients up, which are left out where those are sharded.
+    for (const Zero zero : {Zero::optimizer, Zero::none, Zero::gradients}) {
+      if (zero == Zero::gradients && chain.job->trainer.does.fused_accumulation) continue;
+      configuration.zero = zero;
+      context.zero = zero_around(zero);
       for (const TensorSharding& form : forms) {
         configuration = with_form(configuration, form);
         syncs.clear();  // The same whatever the micro-batch.

@@ -247,10 +247,10 @@ Outcome plan_exhaustively(const Job& job, const System& system, const SpaceOptio
   SpaceOptions any = space;
   any.listed = nullptr;   // Which of them a configuration's layers have options for is seen there.
   any.can.never.clear();  // Likewise which the trainer refuses of it.
-  const std::array trades = {
-      trades_from(Zero::none, limits, any, has_host),
-      trades_from(space.zero.value_or(Zero::optimizer), limits, any, has_host),
-      trades_from(space.zero.value_or(Zero::gradients), limits, any, has_host)};
+  const std::array trades = {trades_from(Zero::none, limits, any, has_host),
+                             trades_from(Zero::optimizer, limits, any, has_host),
+                             trades_from(Zero::gradients, limits, any, has_host),
+                             trades_from(Zero::parameters, limits, any, has_host)};
 
   ExhaustiveWalk walk(job, system, space);
   for (std::size_t first = 0; first < base.size();) {
@@ -266,9 +266,9 @@ Outcome plan_exhaustively(const Job& job, const System& system, const SpaceOptio
     }
     // Table by table, so that one and its assignment of layers serve the whole group; and trades
     // that share a table next to each other, as many differ in synchronisation alone.
-    std::array<std::size_t, 3> at = {0, 0, 0};
+    std::array<std::size_t, 4> at = {};
     while (at[0] < trades[0].size()) {
-      std::array<std::size_t, 3> end = at;
+      std::array<std::size_t, 4> end = at;
       for (std::size_t list = 0; list < trades.size(); ++list) {
         while (end[list] < trades[list].size() &&
                table_key(trades[list][end[list]]) == table_key(trades[0][at[0]])) {
@@ -276,10 +276,7 @@ Outcome plan_exhaustively(const Job& job, const System& system, const SpaceOptio
         }
       }
       for (std::size_t i = first; i < last; ++i) {
-        const std::size_t list = space.zero                        ? 1
-                                 : base[i].zero == Zero::none      ? 0
-                                 : base[i].zero == Zero::optimizer ? 1
-                                                                   : 2;
+        const auto list = static_cast<std::size_t>(base[i].zero);
         for (std::size_t t = at[list]; t < end[list]; ++t) {
           if (budget.work > 0 && outcome.evaluated >= budget.work) {
             return walk.give_up(std::move(outcome), limits);
