@@ -1,5 +1,8 @@
+#include <algorithm>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -29,7 +32,10 @@ int run_export(const ExportOptions& options) {
   const ValidPlan valid = read_valid_plan(options.plan);
   const Export result =
       export_plan(valid.plan, options.target, options.output == "-" ? "" : options.output);
-  const std::string change = change_of_trainer(valid.plan, options.target);
+  const std::vector<std::string> trainers = exported_trainers();
+  const bool is_trainer =
+      std::find(trainers.begin(), trainers.end(), options.target) != trainers.end();
+  const std::string change = is_trainer ? change_of_trainer(valid.plan, options.target) : "";
   write_file(options.output, result.text);
   print_warnings(valid.warnings);
   if (!change.empty()) fmt::print(stderr, "braid: note: {}\n", change);

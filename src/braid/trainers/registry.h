@@ -11,8 +11,12 @@
 
 namespace braid {
 
-/// What plans are written for: trainers by their names in the catalogue.
+/// What plans are written for: exported_trainers(), and `pytorch`, a program of its own for plans
+/// of any form.
 std::vector<std::string> export_targets();
+
+/// Trainers that plans are written for, by their names in the catalogue.
+std::vector<std::string> exported_trainers();
 
 /// Why the trainer of that name has not the job at all, such as "has no precision fp16": what its
 /// exporter says of any plan of it. Empty where it has, and for trainers that no plan is written
