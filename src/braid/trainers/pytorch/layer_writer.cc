@@ -87,7 +87,6 @@ class LayerWriter {
       has_x = has_x || wanted == "x";
       names_.bind(id, wanted);
       arguments_.push_back(names_.name(id));
-      if (is_index(id)) indices_.insert(arguments_.back());
       operators_.set(id, names_.name(id));
     }
   }
@@ -117,7 +116,6 @@ class LayerWriter {
     const std::string value = operators_.expression(op);
     std::vector<std::string> free = names_.read(reads);
     names_.read(std::exchange(split_parts_, {}));
-    std::erase_if(free, [&](const std::string& name) { return indices_.contains(name); });
     const std::string wanted = name_within(layer_.name, facts_.graph->operators[at(op)].name);
     const std::string& target = names_.bind_result(result, free, wanted);
     operators_.set(result, target);
@@ -155,7 +153,6 @@ class LayerWriter {
   WrittenLayer result_;
   std::vector<std::string> arguments_, statements_;
   std::vector<ValueId> split_parts_;
-  std::set<std::string> indices_;  ///< Arguments that look up rows of a table.
 };
 
 }  // namespace

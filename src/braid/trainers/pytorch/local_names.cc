@@ -2,11 +2,16 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 
 namespace braid {
 namespace {
 
-constexpr std::array<const char*, 2> kPlainNames = {"x", "y"};
+constexpr std::array<std::string_view, 3> kPlainNames = {"x", "y", "z"};
+
+bool is_plain(const std::string& name) {
+  return std::find(kPlainNames.begin(), kPlainNames.end(), name) != kPlainNames.end();
+}
 
 }  // namespace
 
@@ -28,12 +33,14 @@ std::vector<std::string> LocalNames::read(std::span<const ValueId> ids) {
 
 const std::string& LocalNames::bind_result(ValueId id, std::vector<std::string>& free,
                                            const std::string& wanted) {
-  const auto unused = std::find_if(free.begin(), free.end(),
-                                   [&](const std::string& name) { return !names_.has(name); });
+  const auto unused = std::find_if(free.begin(), free.end(), [&](const std::string& name) {
+    return is_plain(name) && !names_.has(name);
+  });
   if (unused == free.end()) {
-    const auto plain = std::find_if(kPlainNames.begin(), kPlainNames.end(),
-                                    [&](const char* name) { return !names_.has(name); });
-    return bind(id, plain == kPlainNames.end() ? wanted : *plain);
+    const auto plain =
+        std::find_if(kPlainNames.begin(), kPlainNames.end(),
+                     [&](std::string_view name) { return !names_.has(std::string(name)); });
+    return bind(id, plain == kPlainNames.end() ? wanted : std::string(*plain));
   }
   const std::string name = *unused;
   free.erase(unused);

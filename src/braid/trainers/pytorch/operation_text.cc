@@ -194,16 +194,23 @@ OperatorWriter::Term OperatorWriter::slice(const ProgramNode& node) {
 }
 
 OperatorWriter::Term OperatorWriter::concat(const ProgramNode& node) {
-  Term y = term(node.inputs[0]);
+  const auto varying = std::find_if(node.inputs.begin(), node.inputs.end(),
+                                    [&](ValueId id) { return term(id).varies; });
+  const ValueId like = varying == node.inputs.end() ? node.inputs[0] : *varying;
+  Term y = term(like);
   const std::size_t place = dimension(y, integer_of(node, "axis", 0));
   const std::size_t own = place - (y.varies ? 1 : 0);
   y.shape[own] = 0;
   std::vector<std::string> items;
   for (const ValueId id : node.inputs) {
-    if (term(id).varies != y.varies)
-      refuse(node, "some of what it joins is the same for all samples");
-    items.push_back(term(id).text);
-    y.shape[own] += term(id).shape[own];
+    const Term& each = term(id);
+    items.push_back(each.text);
+    if (y.varies && !each.varies) {  // The same for all samples.
+      items.back() = fmt::format("{}.expand(len({})", factor(id), term(like).text);
+      for (std::size_t d = 0; d < each.shape.size(); ++d) items.back() += ", -1";
+      items.back() += ")";
+    }
+    y.shape[own] += each.shape[own];
   }
   const std::string dim = own + 1 == y.shape.size() ? "-1" : std::to_string(place);
   y.text = fmt::format("torch.cat({}, dim={})", python_tuple(items), dim);

@@ -37,11 +37,7 @@ std::string table(const std::string& comment, const std::string& name,
   std::string text = "\n# " + comment + "\n" + name + " = {";
   if (entries.empty()) return text + "}\n";
   text += "\n";
-  for (const std::string& each : entries) {
-    std::string line = python_statement(each, 4);
-    line.pop_back();
-    text += line + ",\n";
-  }
+  for (const std::string& each : entries) text += "    " + each + ",\n";
   return text + "}\n";
 }
 
@@ -214,12 +210,12 @@ std::string PlanTables::stage_text() const {
       return python_tuple(items);
     };
     const int zero = static_cast<int>(form_of(ordered_.plan, at(part.stage)).zero);
-    std::string entry =
-        fmt::format("{}: Stage(module=Stage{}, ranks={}, micro_batch={}, takes={}, gives={}", p + 1,
-                    p + 1, python_ranks(part.ranks), part.micro_batch, names(stages_[p].takes),
-                    names(stages_[p].gives));
-    if (zero > 0 && part.ranks.size() > 1) entry += fmt::format(", zero={}", zero);
-    entries.push_back(entry + ")");
+    std::vector<std::string> items = {
+        fmt::format("module=Stage{}", p + 1), "ranks=" + python_ranks(part.ranks),
+        fmt::format("micro_batch={}", part.micro_batch), "takes=" + names(stages_[p].takes),
+        "gives=" + names(stages_[p].gives)};
+    if (zero > 0 && part.ranks.size() > 1) items.push_back(fmt::format("zero={}", zero));
+    entries.push_back(python_call(fmt::format("{}: Stage", p + 1), items, "", 4));
   }
   return table("Stages by number, each behind those that it takes from.", "STAGES", entries);
 }

@@ -149,18 +149,9 @@ class StageWriter {
     const std::string value = call(of, "self." + name, arguments_of(written));
     std::vector<std::string> free = names_.read(written.takes);
     std::vector<std::string> targets;
-    for (const ValueId id : written.gives) targets.push_back(result_name(id, free));
+    for (const ValueId id : written.gives)
+      targets.push_back(names_.bind_result(id, free, wanted_name(id)));
     statements_ += python_statement(joined(targets) + " = " + value, 8);
-  }
-
-  /// Arguments keep their long names for themselves: what is made of them is x.
-  std::string result_name(ValueId id, std::vector<std::string>& free) {
-    std::erase_if(free, [&](const std::string& name) {
-      return std::any_of(result_.takes.begin(), result_.takes.end(),
-                         [&](ValueId take) { return name == value_name(facts_, take); });
-    });
-    if (free.empty()) return names_.bind(id, names_.taken("x") ? wanted_name(id) : "x");
-    return names_.bind_result(id, free, wanted_name(id));
   }
 
   void add_run(std::size_t first, std::size_t end) {
@@ -180,7 +171,8 @@ class StageWriter {
         if (each == arguments.front()) free.push_back(each);
       }
     }
-    const std::string target = result_name(layer(end - 1).gives.front(), free);
+    const ValueId result = layer(end - 1).gives.front();
+    const std::string target = names_.bind_result(result, free, wanted_name(result));
     if (target != arguments.front()) {
       statements_ += python_statement(fmt::format("{} = {}", target, arguments.front()), 8);
     }

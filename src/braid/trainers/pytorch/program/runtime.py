@@ -162,7 +162,7 @@ class Worker:
             group = dist.new_group(ranks) if len(ranks) > 1 else None
             if key in own:
                 zero = min(STAGES[s].zero for s in key)
-                parameters = list(own[key].values())
+                parameters = [own[key][name] for name in sorted(own[key])]
                 self.updates.append(Update(parameters, ranks, self.rank, zero, self.options))
                 self.updates[-1].group = group
 
