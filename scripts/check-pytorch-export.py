@@ -1,5 +1,4 @@
 """The cases of check-pytorch-export.sh: check-pytorch-export.py PROGRAM [CASE…]"""
-import importlib.util
 import json
 import os
 import runpy
@@ -80,6 +79,12 @@ CASES = [
     ("uno", UNO, 4, "--planner graphpipe --stage-options data --micro-batch 2", []),
     ("greedy", BRANCHES, 5, "--planner graphpipe --stage-options data --schedule greedy --micro-batch 1", []),
 ]
+# Models without numbers that are not trained, of which no file says what they are.
+LIKE_RUN = [
+    ("gpt2", GPT, "--micro-batch 8"),
+    ("t5", T5, "--micro-batch 8"),
+]
+
 # What a file is to be changed to, and what it has there.
 CONTROLS = [
     ("dist.all_reduce(self.gradients[:1], group=self.group)", "dist.all_reduce(self.gradients, group=self.group)"),
@@ -191,41 +196,71 @@ def safetensors_of(file):
     return tensors
 
 
-def check_model(program, folder, file):
-    """The whole model from braid run's first weights and data: its loss against braid run's."""
-    weights = os.path.join(folder, "first.safetensors")
-    made = json.loads(
-        call(program, "run", os.path.join(folder, "plan.json"), "--iterations", "1", "--dtype", "float64",
-             "--lr", "0", "--weights", weights, "--json")
-    )
-    spec = importlib.util.spec_from_file_location("exported", file)
-    exported = importlib.util.module_from_spec(spec)
-    sys.modules["exported"] = exported
-    spec.loader.exec_module(exported)
+def first_of_run(program, folder):
+    """The loss of braid run's first iteration; its weights are left in the folder."""
+    made = call(program, "run", f"{folder}/plan.json", "--iterations", "1", "--dtype", "float64", "--lr", "0",
+                "--weights", f"{folder}/first.safetensors", "--json")
+    return json.loads(made)["losses"][0]
+
+
+def loss_like_run(folder):
+    """What the written model makes of braid run's first weights and data."""
+    written = runpy.run_path(f"{folder}/train.py")
     options = types.SimpleNamespace(seed=1, dtype=torch.float64, device=torch.device("cpu"), optimizer="sgd", lr=0.0)
-    whole = exported.Whole(options)
-    stored = {name.replace(".", "").replace("_", ""): tensor for name, tensor in safetensors_of(weights).items()}
-    for s, module in whole.modules.items():
-        if any(True for _ in module.named_buffers()):
-            return None  # Numbers that are not trained are in no file.
+    whole = written["Whole"](options)
+    stored = {plain(name): tensor for name, tensor in safetensors_of(f"{folder}/first.safetensors").items()}
+    for module in whole.modules.values():
         for name, parameter in module.named_parameters():
-            name = exported.TIED.get(name, name).replace(".", "").replace("_", "")
-            found = next(
-                (t for known, t in stored.items() if name.endswith(known) or name.endswith(known.removesuffix("weight"))),
-                None,
-            )
-            if found is None:
-                raise RuntimeError(f"braid run has no weights for {name}: {list(stored)}")
-            turned = found.shape != parameter.shape or (found.dim() == 2 and is_linear(exported, module, parameter))
-            parameter.data.copy_(found.T if turned and found.T.shape == parameter.shape else found)
-    return made["losses"][0], exported, whole
+            name = plain(written["TIED"].get(name, name))
+            tensor = next(t for known, t in stored.items() if name.endswith(known) or (name + "weight").endswith(known))
+            kinds = {type(x) for x in module.modules() if getattr(x, "weight", None) is parameter}
+            # Linear keeps its weight turned, unless it is the table of an embedding too.
+            turned = torch.nn.Linear in kinds and torch.nn.Embedding not in kinds
+            parameter.data.copy_(tensor.T if turned else tensor)
+    whole.iteration.__func__.__globals__["made_up"] = lambda *what: data_of_run(written["INPUTS"], *what)
+    return whole.iteration(0)
 
 
-def is_linear(exported, module, parameter):
-    return any(isinstance(x, torch.nn.Linear) and x.weight is parameter for x in module.modules())
+def data_of_run(inputs, name, shape, below, first, count, _):
+    """What braid run makes up, in place of the written file's made_up()."""
+    names, size, rows = list(inputs), int(numpy.prod(shape)), []
+    for sample in range(first, first + count):
+        if name in names:
+            numbers = [bits(names.index(name), sample, i) for i in range(size)]
+            numbers = [(x >> 11) * 2.0**-52 - 1 if below is None else x % below for x in numbers]
+        else:  # A class for each token: a function of it.
+            source = next(x for x in names if inputs[x][0] == shape and inputs[x][1] > 2)
+            given = [bits(names.index(source), sample, i) % inputs[source][1] for i in range(size)]
+            numbers = [mixed(token) % below for token in given]
+        rows.append(torch.tensor(numbers).reshape(shape))
+    return torch.stack(rows)
 
 
-def check(program, case, folder):
+def plain(name):
+    return name.replace(".", "").replace("_", "")
+
+
+def forked(function, folder):
+    """What a function returns, in a process of its own: one that has computed gradients cannot fork."""
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            with open(f"{folder}/returned", "w", encoding="utf-8") as out:
+                out.write(repr(function()))
+            status = 0
+        except BaseException:  # pylint: disable=broad-except
+            traceback.print_exc()
+        finally:
+            sys.stderr.flush()
+            os._exit(status)
+    if os.waitpid(child, 0)[1] != 0:
+        raise RuntimeError("the written model fails")
+    return float(open(f"{folder}/returned", encoding="utf-8").read())
+
+
+def check(program, case, folder, train=True):
     name, model, devices, options, wanted = case
     config, plan, file = (os.path.join(folder, x) for x in ("config.json", "plan.json", "train.py"))
     with open(config, "w", encoding="utf-8") as out:
@@ -240,7 +275,7 @@ def check(program, case, folder):
     long = [line for line in text.splitlines() if len(line) > 110]
     if long:
         raise RuntimeError(f"a line is too long: {long[0]}")
-    return held_against_whole(file)
+    return held_against_whole(file) if train else ""
 
 
 def held_against_whole(file):
@@ -269,11 +304,47 @@ def check_controls(program, folder):
     return f"{len(CONTROLS)} mistakes are found"
 
 
+def check_random(program, folder):
+    """Random graphs of stages, with micro-batches, replicas, recomputation, ZeRO and orders of their own."""
+    tests = os.path.join(os.path.dirname(program), "trainers_test")
+    if not os.path.exists(tests):
+        return "skipped: trainers_test, which makes them, is not built"
+    call(tests, "--gtest_filter=PytorchExport.RandomPlansAreWritten",
+         env={**os.environ, "BRAID_PYTORCH_EXPORTS": folder})
+    files = sorted(os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".py"))
+    most = 0
+    for file in files:
+        try:
+            most = max(most, int(held_against_whole(file).split()[0]))
+        except RuntimeError as error:
+            raise RuntimeError(f"{os.path.basename(file)}: {error}") from error
+    return f"{len(files)} plans, of up to {most} ranks"
+
+
+def check_like_run(program, folder):
+    """The written models against the operators that braid run has for the same graphs."""
+    if not os.path.exists(os.path.join(os.path.dirname(program), "braid-run")):
+        return "skipped: braid-run is not built"
+    off = {}
+    for name, model, options in LIKE_RUN:
+        folder_of = os.path.join(folder, name)
+        os.mkdir(folder_of)
+        check(program, (name, model, 1, options, []), folder_of, train=False)
+        expected = first_of_run(program, folder_of)
+        off[name] = forked(lambda: loss_like_run(folder_of), folder_of) / expected - 1
+    worst = max(off, key=lambda name: abs(off[name]))
+    if not abs(off[worst]) <= ALLOWED:
+        raise RuntimeError(f"first losses differ, as a part: {off}")
+    return f"{len(off)} models, first losses differ by {abs(off[worst]):.1e}"
+
+
 def main():
     program, chosen = sys.argv[1], sys.argv[2:]
     failed = 0
     checks = [(case[0], lambda folder, case=case: check(program, case, folder)) for case in CASES]
     checks.append(("controls", lambda folder: check_controls(program, folder)))
+    checks.append(("random", lambda folder: check_random(program, folder)))
+    checks.append(("like-run", lambda folder: check_like_run(program, folder)))
     for name, run in checks:
         if chosen and name not in chosen:
             continue
