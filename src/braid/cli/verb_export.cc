@@ -63,9 +63,14 @@ Run add_export(CLI::App& app) {
   auto options = std::make_shared<ExportOptions>();
   options->output = "-";
   Verb verb(app, "export", "Write a plan as a trainer takes it");
-  verb.footer("Example:\n  braid export plan.json --to megatron -o train.sh");
+  verb.footer(
+      "Example:\n  braid export plan.json --to megatron -o train.sh\n  braid export plan.json --to "
+      "pytorch -o train.py\n\npytorch is a program that runs the plan by torch.distributed alone. "
+      "docs/exporting.md says more.");
   verb.add_option("PLAN", options->plan, "Plan JSON, as braid plan -o writes it").required();
-  verb.add_option("--to", options->target, "The trainer").required().one_of(export_targets());
+  verb.add_option("--to", options->target, "The trainer, or pytorch")
+      .required()
+      .one_of(export_targets());
   add_output_file(verb, "-o,--output", options->output,
                   "Where to write (default: standard output)");
   return [options] { return run_export(*options); };

@@ -28,7 +28,7 @@ std::string job_refusal(const std::string& trainer, const TrainedJob& job);
 Export export_plan(const Plan& plan, const std::string& target, const std::string& file = "");
 
 /// What to write a plan for: its own trainer, or where it is for none that there is (ideal), the
-/// first of Megatron-LM and DeepSpeed that takes it; empty where none does.
+/// first of Megatron-LM, DeepSpeed and the PyTorch program that takes it; empty where none does.
 std::string export_target_of(const Plan& plan);
 
 /// Reads what a trainer is started with, whichever of them it is: a command line, a launch script
