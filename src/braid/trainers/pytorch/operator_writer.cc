@@ -173,7 +173,7 @@ OperatorWriter::Term OperatorWriter::stored(ValueId id) {
 }
 
 std::string OperatorWriter::member(const std::string& module) {
-  const std::string name = names_.unique(op_name_);
+  std::string name = names_.unique(op_name_);
   members_.push_back(fmt::format("self.{} = {}", name, module));
   return name;
 }

@@ -55,6 +55,7 @@ std::vector<std::int64_t> processes_by_computer(const System& system,
     }
   }
   std::vector<std::int64_t> processes;
+  processes.reserve(count.size());
   for (const auto& [first, number] : count) processes.push_back(number);
   return processes;
 }
@@ -206,6 +207,7 @@ std::string PlanTables::stage_text() const {
     const StagePart& part = staged_.parts[p];
     const auto names = [&](const std::vector<ValueId>& ids) {
       std::vector<std::string> items;
+      items.reserve(ids.size());
       for (const ValueId id : ids) items.push_back('"' + value_name(facts_, id) + '"');
       return python_tuple(items);
     };
