@@ -56,21 +56,22 @@ void refuse_stages(const Plan& plan) {
 /// Classes of the layers, each text once.
 class LayerClasses {
  public:
-  LayerClasses(const ModelFacts& facts, bool recomputes_attention) {
+  LayerClasses(const ModelFacts& facts, bool recomputes_attention, std::size_t stages) {
     // Other classes, and what the file imports.
     PythonNames names(
         {"FixedBatchNorm", "RMSNorm", "Scale", "Stage", "Update", "Whole", "Worker", "F"});
-    PythonNames members;
+    for (std::size_t s = 1; s <= stages; ++s) names.unique(fmt::format("Stage{}", s));
+    PythonNames members(module_members());
     std::map<std::string, std::string> known;
     for (LayerId l = 0; l < std::ssize(facts.graph->layers); ++l) {
       WrittenLayer layer = written_layer(facts, l, recomputes_attention);
+      members_.push_back(members.unique(python_name(facts.graph->layers[at(l)].name)));
       const auto [found, is_new] = known.try_emplace(layer.body);
-      if (is_new) {
+      if (is_new && !layer.body.empty()) {
         found->second = names.unique(layer.name);
         text_ += fmt::format("class {}(nn.Module):\n{}\n\n", found->second, layer.body);
       }
       classes_.push_back(found->second);
-      members_.push_back(members.unique(python_name(facts.graph->layers[at(l)].name)));
       helpers_.insert(layer.helpers.begin(), layer.helpers.end());
       layers_.push_back(std::move(layer));
     }
@@ -149,7 +150,7 @@ Export export_pytorch(const Plan& plan, const std::string& file) {
   const StagedModel staged =
       staged_model(graph, ordered, layered_program(graph, AttentionForm::whole));
   const ModelFacts facts = model_facts(graph, staged.model);
-  const LayerClasses classes(facts, recomputes_attention(ordered, staged));
+  const LayerClasses classes(facts, recomputes_attention(ordered, staged), staged.parts.size());
   const StageTexts texts{&facts, &classes.layers(), classes.classes(), classes.members()};
 
   std::vector<WrittenStage> stages;

@@ -27,6 +27,7 @@ class LayerWriter {
     find_values();
     name_arguments();
     for (OperatorId op = layer_.first; op < layer_.last; ++op) add(op);
+    if (statements_.empty()) return {};
     result_.name = class_name(layer_.name);
     result_.body = text();
     OperatorParts parts = operators_.take();

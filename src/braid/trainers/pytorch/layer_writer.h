@@ -19,8 +19,8 @@ struct WrittenLayer {
   std::set<std::string> helpers;              ///< Names of files of the folder `program`.
 };
 
-/// `recomputes_attention`: its constructor is told whether to. Throws Error, naming the operation,
-/// for what is not written.
+/// Without a body where the layer computes nothing. `recomputes_attention`: its constructor is told
+/// whether to. Throws Error, naming the operation, for what is not written.
 WrittenLayer written_layer(const ModelFacts& facts, LayerId layer, bool recomputes_attention);
 
 /// A layer's or operator's name within the layer, as an identifier: "norm1" of "block0.norm1".

@@ -7,6 +7,7 @@
 #include "braid/base/index.h"
 #include "braid/program/numbers.h"
 #include "braid/run/stage_division.h"
+#include "braid/trainers/pytorch/python_text.h"
 
 namespace braid {
 namespace {
@@ -55,6 +56,18 @@ ModelFacts model_facts(const Graph& graph, const LayeredProgram& model) {
         facts.readers[at(id)].insert(layer);
       }
     }
+  }
+  // Other names of a stage's forward pass.
+  PythonNames names({"F", "math", "n", "nn", "recomputed", "self", "torch"});
+  facts.names.resize(model.program.values.size());
+  for (const ProgramInput& input : model.program.inputs) {
+    const std::string& name = model.program.values[at(input.value)].name;
+    facts.names[at(input.value)] = names.unique(python_name(name));
+  }
+  for (std::size_t op = 0; op < facts.nodes.size(); ++op) {
+    if (facts.nodes[op].empty()) continue;
+    const ValueId result = model.program.nodes[at(facts.nodes[op].back())].outputs.front();
+    facts.names[at(result)] = names.unique(python_name(graph.operators[op].name));
   }
   const std::vector<ValueId>& losses = model.logits.empty() ? model.program.outputs : model.logits;
   facts.losses = {losses.begin(), losses.end()};

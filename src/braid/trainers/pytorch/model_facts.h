@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "braid/frontend/graph_program.h"
@@ -21,6 +23,7 @@ struct ModelFacts {
   /// Weights that some operations multiply by and others read turned, or as rows: they are written
   /// as they lie.
   std::set<ValueId> read_in_two_ways;
+  std::vector<std::string> names;  ///< By value: identifiers of inputs and operators' results.
   std::vector<std::set<LayerId>> readers;  ///< By value: other layers than its own.
   std::set<ValueId> losses;                ///< Results that the loss is made of.
 

@@ -13,34 +13,6 @@
 namespace braid {
 namespace {
 
-/// What modules have already under these names.
-const std::set<std::string> kTakenMembers = {"T_destination",
-                                             "add_module",
-                                             "apply",
-                                             "attend",
-                                             "bfloat16",
-                                             "buffers",
-                                             "call_super_init",
-                                             "children",
-                                             "compile",
-                                             "cpu",
-                                             "cuda",
-                                             "double",
-                                             "dump_patches",
-                                             "eval",
-                                             "float",
-                                             "forward",
-                                             "half",
-                                             "modules",
-                                             "parameters",
-                                             "register_buffer",
-                                             "state_dict",
-                                             "to",
-                                             "train",
-                                             "training",
-                                             "type",
-                                             "zero_grad"};
-
 struct Slicing {
   std::int64_t first = 0, last = 0, axis = 0;
 };
@@ -87,7 +59,7 @@ OperatorWriter::OperatorWriter(const ModelFacts& facts, std::string layer,
     : facts_(facts),
       layer_(std::move(layer)),
       recomputes_attention_(recomputes_attention),
-      names_(kTakenMembers) {}
+      names_(module_members()) {}
 
 void OperatorWriter::refuse(const ProgramNode& node, const std::string& why) const {
   throw Error(fmt::format("{}: {} ({}) cannot be written for PyTorch: {}", facts_.program().name,

@@ -174,7 +174,7 @@ std::string PlanTables::data_text() const {
   const std::vector<ProgramInput>& all = facts_.program().inputs;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const bool is_real = all[i].type != ElementType::i64;
-    inputs.push_back(fmt::format("\"{}\": ({}, {})", value_name(facts_, all[i].value),
+    inputs.push_back(fmt::format("\"{}\": ({}, {})", facts_.names[at(all[i].value)],
                                  python_tuple(written_shape(*all[i].shape)),
                                  is_real ? "None" : std::to_string(data.bound(i))));
   }
@@ -184,12 +184,12 @@ std::string PlanTables::data_text() const {
     for (const ValueId id : part.losses) {
       const std::int64_t columns = data.columns(id);
       const std::int64_t rows = element_count(staged_.model.shapes[at(id)]) / columns;
-      targets.push_back(fmt::format("\"{}\": (({},), {})", value_name(facts_, id), rows,
+      targets.push_back(fmt::format("\"{}\": (({},), {})", facts_.names[at(id)], rows,
                                     columns == 1 ? "None" : std::to_string(columns)));
     }
   }
   for (const ValueId id : crossing) {
-    shapes.push_back(fmt::format("\"{}\": {}", value_name(facts_, id),
+    shapes.push_back(fmt::format("\"{}\": {}", facts_.names[at(id)],
                                  python_tuple(written_shape(staged_.model.shapes[at(id)]))));
   }
   return table("What a sample of each input is: its shape, and what its whole numbers are below.",
@@ -208,7 +208,7 @@ std::string PlanTables::stage_text() const {
     const auto names = [&](const std::vector<ValueId>& ids) {
       std::vector<std::string> items;
       items.reserve(ids.size());
-      for (const ValueId id : ids) items.push_back('"' + value_name(facts_, id) + '"');
+      for (const ValueId id : ids) items.push_back('"' + facts_.names[at(id)] + '"');
       return python_tuple(items);
     };
     const int zero = static_cast<int>(form_of(ordered_.plan, at(part.stage)).zero);

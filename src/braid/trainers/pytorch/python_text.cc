@@ -66,6 +66,36 @@ std::string class_name(std::string_view layer) {
   return name.empty() ? "Layer" : python_name(name);
 }
 
+const std::set<std::string>& module_members() {
+  static const std::set<std::string> all = {"T_destination",
+                                            "add_module",
+                                            "apply",
+                                            "attend",
+                                            "bfloat16",
+                                            "buffers",
+                                            "call_super_init",
+                                            "children",
+                                            "compile",
+                                            "cpu",
+                                            "cuda",
+                                            "double",
+                                            "dump_patches",
+                                            "eval",
+                                            "float",
+                                            "forward",
+                                            "half",
+                                            "modules",
+                                            "parameters",
+                                            "register_buffer",
+                                            "state_dict",
+                                            "to",
+                                            "train",
+                                            "training",
+                                            "type",
+                                            "zero_grad"};
+  return all;
+}
+
 std::string PythonNames::unique(const std::string& wanted) {
   std::string name = wanted;
   for (int number = 2; !taken_.insert(name).second; ++number) {

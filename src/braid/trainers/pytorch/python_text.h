@@ -19,6 +19,9 @@ std::string python_name(std::string_view text);
 /// "block" of "encoder.block12", as the name of a class: "EncoderBlock".
 std::string class_name(std::string_view layer);
 
+/// What every module has already under these names.
+const std::set<std::string>& module_members();
+
 /// Names of one scope, each given once.
 class PythonNames {
  public:

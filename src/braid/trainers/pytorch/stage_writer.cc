@@ -29,19 +29,27 @@ NumberedName numbered(const std::string& name) {
   return {name.substr(0, first), name.substr(last), std::stoll(digits)};
 }
 
+/// Those that compute something.
+std::vector<PlacedLayer> with_work(const StageTexts& texts, std::vector<PlacedLayer> layers) {
+  std::erase_if(layers, [&](const PlacedLayer& each) {
+    return (*texts.layers)[at(each.layer)].body.empty();
+  });
+  return layers;
+}
+
 class StageWriter {
  public:
   StageWriter(const StageTexts& texts, const std::vector<PlacedLayer>& layers)
       : texts_(texts),
         facts_(*texts.facts),
-        layers_(layers),
+        layers_(with_work(texts, layers)),
         names_({"F", "nn", "torch", "math", "self", "n", "recomputed"}) {}
 
   WrittenStage written(const std::string& name) {
     find_values();
     std::vector<std::string> arguments;
     for (const ValueId id : result_.takes) {
-      arguments.push_back(names_.bind(id, value_name(facts_, id)));
+      arguments.push_back(names_.bind(id, facts_.names[at(id)]));
     }
     for (std::size_t i = 0; i < layers_.size();) {
       const std::size_t end = end_of_run(i);
@@ -151,7 +159,7 @@ class StageWriter {
     std::vector<std::string> targets;
     for (const ValueId id : written.gives)
       targets.push_back(names_.bind_result(id, free, wanted_name(id)));
-    statements_ += python_statement(joined(targets) + " = " + value, 8);
+    statements_ += python_statement(targets.empty() ? value : joined(targets) + " = " + value, 8);
   }
 
   void add_run(std::size_t first, std::size_t end) {
@@ -184,19 +192,13 @@ class StageWriter {
 
   const StageTexts& texts_;
   const ModelFacts& facts_;
-  const std::vector<PlacedLayer>& layers_;
+  const std::vector<PlacedLayer> layers_;
   LocalNames names_;
   WrittenStage result_;
   std::string members_, statements_;
 };
 
 }  // namespace
-
-std::string value_name(const ModelFacts& facts, ValueId id) {
-  const OperatorId op = facts.made_by[at(id)];
-  return python_name(op < 0 ? facts.program().values[at(id)].name
-                            : facts.graph->operators[at(op)].name);
-}
 
 WrittenStage written_stage(const StageTexts& texts, const std::string& name,
                            const std::vector<PlacedLayer>& layers) {

@@ -33,7 +33,4 @@ struct WrittenStage {
 WrittenStage written_stage(const StageTexts& texts, const std::string& name,
                            const std::vector<PlacedLayer>& layers);
 
-/// What stages call a value that crosses between them, an input or a result that is learnt from.
-std::string value_name(const ModelFacts& facts, ValueId id);
-
 }  // namespace braid
