@@ -73,11 +73,9 @@ CASES = [
     ("resnet", RESNET, 2, "--pp 2 --dp 1 --vp 1 --micro-batch 2", ["nn.Conv2d("]),
     ("vit", VIT, 2, "--tp 1 --pp 2 --dp 1 --vp 1 --micro-batch 2", []),
     ("graph", BRANCHES, 5, "--planner graphpipe --stage-options data", ["5: Stage("]),
-    ("graph-small", BRANCHES, 5, "--planner graphpipe --stage-options data --micro-batch 2", []),
     ("graph-replicas", BRANCHES, 7, "--planner graphpipe --micro-batch 2 --tp 1", []),
     ("dlrm", DLRM, 4, "--planner graphpipe --stage-options data --micro-batch 2", []),
     ("uno", UNO, 4, "--planner graphpipe --stage-options data --micro-batch 2", []),
-    ("greedy", BRANCHES, 5, "--planner graphpipe --stage-options data --schedule greedy --micro-batch 1", []),
 ]
 # Models without numbers that are not trained, of which no file says what they are.
 LIKE_RUN = [

@@ -141,6 +141,12 @@ TEST(PytorchText, LongStatementsAreBrokenInBrackets) {
                                            ",\n            " + std::string(60, 'b') +
                                            "), dim=-1)\n");
   EXPECT_EQ(python_statement("x = y", 4), "    x = y\n");
+  const std::vector<std::string> items = {
+      "a=1", "b=(" + std::string(50, 'b') + ", " + std::string(50, 'c') + ")"};
+  EXPECT_EQ(python_call("1: Stage", items, "", 4), "1: Stage(\n        a=1,\n        b=(" +
+                                                       std::string(50, 'b') + ",\n            " +
+                                                       std::string(50, 'c') + "),\n    )");
+  EXPECT_EQ(python_call("f", std::vector<std::string>{"x", "y"}, ":", 4), "f(x, y):");
 }
 
 TEST(PytorchText, RanksAreRangesWhereTheyCanBe) {

@@ -143,7 +143,7 @@ std::string python_call(std::string_view head, std::span<const std::string> item
   if (margin.size() + inner.size() + 1 <= kPythonColumns) {
     text += margin + inner + "\n";
   } else {
-    for (const std::string& each : items) text += margin + each + ",\n";
+    for (const std::string& each : items) text += python_statement(each + ",", margin.size());
   }
   return text + std::string(indent, ' ') + ")" + std::string(tail);
 }
