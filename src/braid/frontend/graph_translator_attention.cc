@@ -62,7 +62,7 @@ std::size_t GraphTranslator::attended_operands() {
 }
 
 GraphTranslator::Written GraphTranslator::relative_table(const Attention& kind) {
-  const Written table = operand(operands() - 1);
+  Written table = operand(operands() - 1);
   const bool is_t5 = table.shape.size() == 2 && table.shape[1] == kind.heads &&
                      table.shape[0] % 2 == 0 && table.shape[0] >= 4 &&
                      kind.heads == kind.kv_heads && kind.samples == 1;
