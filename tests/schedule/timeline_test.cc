@@ -315,5 +315,52 @@ TEST(Trace, ArrowsLeadFromTransfersToThePassesThatWaitForThem) {
   }
 }
 
+TEST(Trace, PredictedAndMeasuredAreUnderEachOther) {
+  Plan plan = small_plan(ScheduleKind::one_f_one_b, 3, 1, 6);
+  set_boundary_bytes(plan, 1e8);
+  const Timeline predicted = simulate(plan);
+  Timeline measured = predicted;
+  measured.iteration_time_s *= 2;
+  for (Event& event : measured.events) {
+    event.start_s *= 2;
+    event.end_s *= 2;
+  }
+  const std::string text = to_trace(plan, predicted, measured);
+  const Document document = Document::parse(text, Document::Syntax::json, "trace.json");
+  EXPECT_DOUBLE_EQ(document.root()["otherData"]["iteration_time_s"].as_double(),
+                   predicted.iteration_time_s);
+  EXPECT_DOUBLE_EQ(document.root()["otherData"]["measured_iteration_time_s"].as_double(),
+                   measured.iteration_time_s);
+  std::map<std::int64_t, std::string> names;  // Of processes, in their order.
+  std::map<std::int64_t, std::int64_t> process_of_thread;
+  std::map<std::int64_t, double> last_us;                    // By process.
+  std::map<std::int64_t, std::vector<std::string>> passes;   // By process.
+  std::map<std::int64_t, std::set<bool>> timeline_of_arrow;  // Whether measured.
+  for (const Value& event : document.root()["traceEvents"].elements()) {
+    const std::int64_t process = event["pid"].as_int();
+    const auto [thread, is_new] = process_of_thread.try_emplace(event["tid"].as_int(), process);
+    EXPECT_EQ(thread->second, process);
+    if (event["ph"].as_string() == "M" && event["name"].as_string() == "process_name") {
+      names[process] = event["args"]["name"].as_string();
+    }
+    if (event["ph"].as_string() != "X") continue;
+    passes[process].emplace_back(event["name"].as_string());
+    last_us[process] =
+        std::max(last_us[process], event["ts"].as_double() + event["dur"].as_double());
+    if (event["bind_id"].exists()) {
+      timeline_of_arrow[event["bind_id"].as_int()].insert(process % 2 == 0);
+    }
+  }
+  ASSERT_EQ(names.size(), 6U);
+  for (std::int64_t stage = 1; stage <= 3; ++stage) {
+    EXPECT_EQ(names[2 * stage - 1].substr(0, 18), fmt::format("predicted, stage {}", stage));
+    EXPECT_EQ(names[2 * stage].substr(0, 17), fmt::format("measured, stage {}", stage));
+    EXPECT_EQ(passes[2 * stage - 1], passes[2 * stage]);
+    EXPECT_NEAR(last_us[2 * stage], 2 * last_us[2 * stage - 1], 2e-3);
+  }
+  EXPECT_FALSE(timeline_of_arrow.empty());
+  for (const auto& [arrow, timelines] : timeline_of_arrow) EXPECT_EQ(timelines.size(), 1U) << arrow;
+}
+
 }  // namespace
 }  // namespace braid

@@ -112,7 +112,7 @@ TEST(PlannedExports, AllOfTheSpaceOfATrainerIsWritten) {
         "gpt-oss-120b", "gemma-3-1b", "gpt2", "phi-3-mini", "t5-large", "bert-base",
         "nemotron-h-8b", "nemotron-3-super-mtp", "mistral-7b", "llama-3-70b"}) {
     const Graph model = load_model(name, {.seq_len = 512, .dims = {}});
-    for (const std::string& trainer : export_targets()) {
+    for (const std::string& trainer : exported_trainers()) {
       for (const char* cluster :
            {"dgx-h100:16", "p3.8xlarge:12", "gb200-nvl72:20", "tpu-v5e-pod:16"}) {
         auto of = space_of_trainer(model, cluster, trainer);

@@ -1,5 +1,8 @@
+#include <algorithm>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -29,7 +32,10 @@ int run_export(const ExportOptions& options) {
   const ValidPlan valid = read_valid_plan(options.plan);
   const Export result =
       export_plan(valid.plan, options.target, options.output == "-" ? "" : options.output);
-  const std::string change = change_of_trainer(valid.plan, options.target);
+  const std::vector<std::string> trainers = exported_trainers();
+  const bool is_trainer =
+      std::find(trainers.begin(), trainers.end(), options.target) != trainers.end();
+  const std::string change = is_trainer ? change_of_trainer(valid.plan, options.target) : "";
   write_file(options.output, result.text);
   print_warnings(valid.warnings);
   if (!change.empty()) fmt::print(stderr, "braid: note: {}\n", change);
@@ -60,9 +66,14 @@ Run add_export(CLI::App& app) {
   auto options = std::make_shared<ExportOptions>();
   options->output = "-";
   Verb verb(app, "export", "Write a plan as a trainer takes it");
-  verb.footer("Example:\n  braid export plan.json --to megatron -o train.sh");
+  verb.footer(
+      "Example:\n  braid export plan.json --to megatron -o train.sh\n  braid export plan.json --to "
+      "pytorch -o train.py\n\npytorch is a program that runs the plan by torch.distributed alone. "
+      "docs/exporting.md says more.");
   verb.add_option("PLAN", options->plan, "Plan JSON, as braid plan -o writes it").required();
-  verb.add_option("--to", options->target, "The trainer").required().one_of(export_targets());
+  verb.add_option("--to", options->target, "The trainer, or pytorch")
+      .required()
+      .one_of(export_targets());
   add_output_file(verb, "-o,--output", options->output,
                   "Where to write (default: standard output)");
   return [options] { return run_export(*options); };

@@ -285,13 +285,16 @@ int run_plan(const RunOptions& options) {
     records.push_back(read_rank_record(rank_record_file(job, static_cast<std::int32_t>(r))));
   }
   const RunMeasurement measured = measurement_of(run.loaded.staged, run.ranks, records);
-  if (!options.trace.empty()) {
-    write_file(options.trace, to_trace(run.loaded.ordered.plan, measured.timeline));
-  }
-  if (!options.html.empty()) {
+  if (!options.trace.empty() || !options.html.empty()) {
+    const Plan& plan = run.loaded.ordered.plan;
     const Timeline predicted =
         job.schedule.empty() ? simulate(valid.plan) : draw_order(valid.plan, job.schedule).timeline;
-    write_file(options.html, measured_page(run.loaded.ordered.plan, predicted, measured.timeline));
+    if (!options.trace.empty()) {
+      write_file(options.trace, to_trace(plan, predicted, measured.timeline));
+    }
+    if (!options.html.empty()) {
+      write_file(options.html, measured_page(plan, predicted, measured.timeline));
+    }
   }
   if (!options.weights.empty()) write_safetensors(options.weights, trained_weights(run));
   std::optional<Parity> parity;
@@ -351,7 +354,8 @@ Run add_run(CLI::App& app) {
             "Seconds to wait for a process or its message (default: 300)");
   verb.add_flag("--check", options->check,
                 "Train by one process too, and compare all losses and weights");
-  add_output_file(verb, "--trace", options->trace, "Write the measured timeline, for Perfetto");
+  add_output_file(verb, "--trace", options->trace,
+                  "Write the predicted timeline and the measured one under it, for Perfetto");
   add_output_file(verb, "--html", options->html,
                   "Write a page with the predicted timeline above the measured one");
   add_output_file(verb, "--checkpoint", job.checkpoint,

@@ -8,8 +8,8 @@ Program program_from_graph(const Graph& graph) {
   return GraphTranslator(graph, false).program().program;
 }
 
-LayeredProgram layered_program(const Graph& graph) {
-  return GraphTranslator(graph, true).program();
+LayeredProgram layered_program(const Graph& graph, AttentionForm attention) {
+  return GraphTranslator(graph, true, attention).program();
 }
 
 double weight_bytes(const Program& program) {

@@ -34,17 +34,26 @@ struct LayeredProgram {
   std::vector<ValueId> logits;        ///< Outputs that a loss of the graph reads, ascending.
 };
 
-/// The domain of what no operation of ONNX's computes, of which there is one: "Experts", of tokens
+/// The domain of what no operation of ONNX's computes. "Experts" is of tokens
 /// x [tokens × width], scores [tokens × experts], weights [experts × matrices × width × inner] and
 /// perhaps biases [experts × ((matrices - 1)·inner + width)]. Each token goes through the `top_k`
 /// experts of its greatest scores, whose results are summed by the softmax of these scores. An
 /// expert is f(x·W0)·W1ᵀ with f = Gelu, or (Swish(x·W0) ∘ x·W1)·W2ᵀ of three matrices; a bias
-/// follows each product.
+/// follows each product. "Attention" is AttentionForm::whole.
 inline constexpr const char* kBraidDomain = "braid";
 
+enum class AttentionForm : std::uint8_t {
+  written_out,  ///< As products, a softmax and a mask.
+  /// As one node "Attention" of kBraidDomain: of queries, keys and values, a row for each token,
+  /// and perhaps T5's table of relative positions [buckets × heads]. Attributes are the members of
+  /// Attention by name: heads, kv_heads, q_len, kv_len, qk_dim, v_dim, window, causal (0 or 1).
+  whole,
+};
+
 /// As program_from_graph(), and experts are written too, unless they drop tokens or clamp what
-/// their activation reads.
-LayeredProgram layered_program(const Graph& graph);
+/// their activation reads. Attention as a whole may be of any length.
+LayeredProgram layered_program(const Graph& graph,
+                               AttentionForm attention = AttentionForm::written_out);
 
 /// Bytes of a program's weights in f32, those that are missing included.
 double weight_bytes(const Program& program);

@@ -18,9 +18,10 @@ constexpr std::int64_t opset = 24;
 
 }  // namespace
 
-GraphTranslator::GraphTranslator(const Graph& graph, bool with_experts)
+GraphTranslator::GraphTranslator(const Graph& graph, bool with_experts, AttentionForm attention)
     : graph_(graph),
       with_experts_(with_experts),
+      attention_(attention),
       builder_(graph.name, opset),
       written_(graph.tensors.size()) {}
 

@@ -15,7 +15,8 @@ namespace braid {
 class GraphTranslator {
  public:
   /// `with_experts`: they are written by the operation of kBraidDomain, else refused.
-  GraphTranslator(const Graph& graph, bool with_experts);
+  GraphTranslator(const Graph& graph, bool with_experts,
+                  AttentionForm attention = AttentionForm::written_out);
   LayeredProgram program();
 
  private:
@@ -56,8 +57,10 @@ class GraphTranslator {
   Written heads(ValueId x, const HeadsOf& of, bool transposed);
   std::vector<ValueId> queries_keys_values(const Attention& kind);
   Written mask(const Attention& kind);
+  Written whole_attention(const Attention& kind);
   /// How many operands are queries, keys and values: all, but for a table of relative positions.
   std::size_t attended_operands();
+  Written relative_table(const Attention& kind);
   /// What relative positions add to the scores of each head: [heads × q_len × kv_len].
   Written relative_bias(const Attention& kind);
 
@@ -74,6 +77,7 @@ class GraphTranslator {
 
   const Graph& graph_;
   bool with_experts_;
+  AttentionForm attention_;
   ProgramBuilder builder_;
   std::vector<Written> written_;  ///< By tensor.
   const Operator* op_ = nullptr;  ///< Being written.

@@ -61,12 +61,17 @@ std::size_t GraphTranslator::attended_operands() {
   return operands() - (operands() > 1 && is_parameter(operands() - 1) ? 1 : 0);
 }
 
-GraphTranslator::Written GraphTranslator::relative_bias(const Attention& kind) {
-  const Written table = operand(operands() - 1);
+GraphTranslator::Written GraphTranslator::relative_table(const Attention& kind) {
+  Written table = operand(operands() - 1);
   const bool is_t5 = table.shape.size() == 2 && table.shape[1] == kind.heads &&
                      table.shape[0] % 2 == 0 && table.shape[0] >= 4 &&
                      kind.heads == kind.kv_heads && kind.samples == 1;
   if (!is_t5) refuse("nothing says which relative position each row of its table is for");
+  return table;
+}
+
+GraphTranslator::Written GraphTranslator::relative_bias(const Attention& kind) {
+  const Written table = relative_table(kind);
   // Layers that share a table read it in the same places.
   ValueId& places = places_in_table_.try_emplace(table.value, -1).first->second;
   if (places < 0) {
@@ -128,7 +133,21 @@ GraphTranslator::Written GraphTranslator::mask(const Attention& kind) {
   return {builder_.constant(tensor_of(ElementType::f32, shape, numbers)), shape};
 }
 
+GraphTranslator::Written GraphTranslator::whole_attention(const Attention& kind) {
+  if (kind.samples != 1) refuse("it is of several sequences");
+  std::vector<ValueId> inputs = queries_keys_values(kind);
+  if (attended_operands() < operands()) inputs.push_back(relative_table(kind).value);
+  const std::vector<Attribute> attributes = {
+      {"heads", kind.heads},   {"kv_heads", kind.kv_heads},
+      {"q_len", kind.q_len},   {"kv_len", kind.kv_len},
+      {"qk_dim", kind.qk_dim}, {"v_dim", kind.v_dim},
+      {"window", kind.window}, {"causal", std::int64_t{kind.causal ? 1 : 0}}};
+  return {node("Attention", std::move(inputs), attributes, kBraidDomain),
+          {kind.q_len, kind.heads * kind.v_dim}};
+}
+
 GraphTranslator::Written GraphTranslator::result(const Attention& kind) {
+  if (attention_ == AttentionForm::whole) return whole_attention(kind);
   const std::int64_t samples = kind.samples;
   constexpr std::int64_t most_scores = std::int64_t{1} << 30;
   if (samples * kind.heads * kind.q_len * kind.kv_len > most_scores) {

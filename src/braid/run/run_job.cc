@@ -9,6 +9,18 @@
 
 namespace braid {
 
+Graph graph_of_plan(const Plan& plan, const std::string& source) {
+  if (source.ends_with(".onnx")) {
+    throw Error(source + ": ONNX files are not trained by braid run",
+                "take a model of the zoo or a config.json");
+  }
+  // Models whose tokens are those of an image are told no length.
+  Graph graph = load_model(source, {});
+  if (graph.seq_len != plan.seq_len)
+    graph = load_model(source, {.seq_len = plan.seq_len, .dims = {}});
+  return graph;
+}
+
 LoadedRun load_run(const RunJob& job) {
   const Plan plan = read_plan(job.plan);
   check_runnable(plan);
@@ -16,16 +28,9 @@ LoadedRun load_run(const RunJob& job) {
   if (source.empty()) {
     throw Error(job.plan + ": the plan does not say which model it is for", "give --model");
   }
-  if (source.ends_with(".onnx")) {
-    throw Error(source + ": ONNX files are not trained by braid run",
-                "take a model of the zoo or a config.json");
-  }
   LoadedRun run;
+  const Graph graph = graph_of_plan(plan, source);
   run.ordered = ordered_plan(plan, job.schedule);
-  // Models whose tokens are those of an image are told no length.
-  Graph graph = load_model(source, {});
-  if (graph.seq_len != plan.seq_len)
-    graph = load_model(source, {.seq_len = plan.seq_len, .dims = {}});
   run.staged = staged_model(graph, run.ordered);
   return run;
 }

@@ -33,6 +33,10 @@ struct LoadedRun {
 /// load_model(), ordered_plan() and staged_model().
 LoadedRun load_run(const RunJob& job);
 
+/// The model of a plan again, with as many tokens a sample. `source`: as for load_model(). Throws
+/// Error as load_model(), and for ONNX files.
+Graph graph_of_plan(const Plan& plan, const std::string& source);
+
 std::string run_job_text(const RunJob& job);
 /// Throws Error.
 RunJob read_run_job(const std::string& file);

@@ -72,10 +72,9 @@ std::vector<std::size_t> places_among_devices(const Plan& plan, std::size_t stag
 
 class Stager {
  public:
-  Stager(const Graph& graph, const OrderedPlan& ordered)
+  Stager(const Graph& graph, const OrderedPlan& ordered, LayeredProgram model)
       : graph_(graph), ordered_(ordered), places_(places_of(graph, ordered)) {
-    staged_.model = layered_program(graph);
-    check_operations(staged_.model.program);
+    staged_.model = std::move(model);
     staged_.batch = ordered.plan.global_batch;
   }
 
@@ -363,11 +362,18 @@ void check_runnable(const Plan& plan) {
 
 StagedModel staged_model(const Graph& graph, const OrderedPlan& ordered) {
   check_runnable(ordered.plan);
+  LayeredProgram model = layered_program(graph);
+  check_operations(model.program);
+  return staged_model(graph, ordered, std::move(model));
+}
+
+StagedModel staged_model(const Graph& graph, const OrderedPlan& ordered, LayeredProgram model) {
+  check_runnable(ordered.plan);
   if (graph.samples != 1) {
     throw Error(fmt::format("{} has {} samples in a pass", graph.name, graph.samples),
                 "give the model with one, which is then run for many at once");
   }
-  return Stager(graph, ordered).staged();
+  return Stager(graph, ordered, std::move(model)).staged();
 }
 
 }  // namespace braid

@@ -95,6 +95,9 @@ Interval crossing_rows(const StagedModel& staged, ValueId value, std::int32_t fr
 /// layers that are not the model's, stages that compute nothing. Linear in nodes and ranks.
 StagedModel staged_model(const Graph& graph, const OrderedPlan& ordered);
 
+/// The same of a model in the form that layered_program() gave, whatever its operations.
+StagedModel staged_model(const Graph& graph, const OrderedPlan& ordered, LayeredProgram model);
+
 /// Number of the group that has the rank; -1: none.
 std::int32_t group_with(const std::vector<std::vector<std::int32_t>>& groups, std::int32_t rank);
 

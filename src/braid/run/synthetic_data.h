@@ -23,6 +23,9 @@ class SyntheticData {
   std::vector<std::int64_t> ids(std::size_t input, std::int64_t sample) const;
   std::vector<double> reals(std::size_t input, std::int64_t sample) const;
 
+  /// What the whole numbers of an input are below.
+  std::int64_t bound(std::size_t input) const { return bounds_[input]; }
+
   /// What a loss wants, one for each row of one sample's result.
   std::vector<std::int64_t> classes(ValueId result, std::int64_t sample) const;
   std::vector<double> targets(ValueId result, std::int64_t sample) const;

@@ -90,4 +90,7 @@ Metrics measure(const Plan& plan);
 /// for the main thread.
 std::string to_trace(const Plan& plan, const Timeline& timeline);
 
+/// Both in one, stage by stage: what was predicted and, under it, what was measured.
+std::string to_trace(const Plan& plan, const Timeline& predicted, const Timeline& measured);
+
 }  // namespace braid

@@ -98,47 +98,70 @@ std::string stage_name(const Stage& stage, std::size_t index) {
   return text + ")";
 }
 
+struct TracedTimeline {
+  const Timeline* timeline = nullptr;
+  std::string prefix;  ///< Of its stages' names.
+};
+
 /// Text of a trace, event by event.
 class TraceWriter {
  public:
-  TraceWriter(const Plan& plan, const Timeline& timeline)
-      : plan_(plan), timeline_(timeline), arrow_of_(arrows(timeline.events)) {
-    text_.reserve(512 + 200 * timeline.events.size());
-  }
+  TraceWriter(const Plan& plan, std::vector<TracedTimeline> timelines)
+      : plan_(plan), timelines_(std::move(timelines)) {}
 
   std::string write() {
+    const Timeline& first = *timelines_.front().timeline;
     text_ += "{\"displayTimeUnit\": \"ms\",\n\"otherData\": {";
     format("\"program\": \"braid\", \"model\": {}, \"planner\": {}, \"iteration_time_s\": {}",
-           quoted_json(plan_.model), quoted_json(plan_.planner), timeline_.iteration_time_s);
-    if (timeline_.rounds > 1) format(", \"rounds\": {}", timeline_.rounds);
+           quoted_json(plan_.model), quoted_json(plan_.planner), first.iteration_time_s);
+    if (timelines_.size() > 1) {
+      format(", \"measured_iteration_time_s\": {}", timelines_.back().timeline->iteration_time_s);
+    }
+    if (first.rounds > 1) format(", \"rounds\": {}", first.rounds);
     text_ += "},\n";
     text_ += "\"traceEvents\": [";
+    for (number_ = 0; number_ < timelines_.size(); ++number_) write_timeline();
+    text_ += "\n]}\n";
+    return std::move(text_);
+  }
+
+ private:
+  const Timeline& timeline() const { return *timelines_[number_].timeline; }
+
+  void write_timeline() {
+    const Timeline& timeline = this->timeline();
+    text_.reserve(text_.size() + 512 + 200 * timeline.events.size());
+    arrow_of_ = arrows(timeline.events);
     collect_peers();
     for (std::size_t s = 0; s < plan_.stages.size(); ++s) write_names(s);
-    for (std::size_t i = 0; i < timeline_.events.size(); ++i) write_event(i);
-    for (std::size_t s = 0; s < timeline_.memory.size(); ++s) {
-      for (const MemorySample& sample : timeline_.memory[s]) {
+    for (std::size_t i = 0; i < timeline.events.size(); ++i) write_event(i);
+    for (std::size_t s = 0; s < timeline.memory.size(); ++s) {
+      for (const MemorySample& sample : timeline.memory[s]) {
         begin("C", s, kCompute);
         text_ += R"(, "cat": "memory", "name": "memory", "ts": )";
         write_time(nanoseconds(sample.time_s));
         format(R"(, "args": {{"GiB": {:.6f}}}}})", sample.bytes / 0x1p30);
       }
     }
-    text_ += "\n]}\n";
-    return std::move(text_);
+    first_arrow_ += static_cast<std::int64_t>(timeline.events.size());
   }
 
- private:
+  /// Of a stage in this timeline: from 0 on, those of a stage side by side.
+  std::int64_t process_of(std::size_t stage) const {
+    return static_cast<std::int64_t>(stage * timelines_.size() + number_);
+  }
+
   template <typename... Args>
   void format(fmt::format_string<Args...> form, Args&&... args) {
     fmt::format_to(std::back_inserter(text_), form, std::forward<Args>(args)...);
   }
   void begin(std::string_view phase, std::size_t stage, std::int64_t track) {
-    const auto process = static_cast<std::int64_t>(stage) + 1;
+    const std::int64_t process = process_of(stage) + 1;
     const auto stages = static_cast<std::int64_t>(plan_.stages.size());
+    const auto processes = stages * static_cast<std::int64_t>(timelines_.size());
     // Beyond the processes' numbers; a stage has at most one track for each other one and two more.
     const std::int64_t thread =
-        track == kCompute ? process : stages + (process - 1) * (stages + 1) + track;
+        track == kCompute ? process : processes + (process - 1) * (stages + 1) + track;
     text_ += first_ ? "\n{" : ",\n{";
     first_ = false;
     format(R"("ph": "{}", "pid": {}, "tid": {})", phase, process, thread);
@@ -155,9 +178,10 @@ class TraceWriter {
     write_metadata(stage, track, "thread_sort_index", "sort_index", fmt::format("{}", track));
   }
   void write_names(std::size_t stage) {
-    const std::string name = stage_name(plan_.stages[stage], stage);
+    const std::string name = timelines_[number_].prefix + stage_name(plan_.stages[stage], stage);
     write_metadata(stage, kCompute, "process_name", "name", quoted_json(name));
-    write_metadata(stage, kCompute, "process_sort_index", "sort_index", fmt::format("{}", stage));
+    write_metadata(stage, kCompute, "process_sort_index", "sort_index",
+                   fmt::format("{}", process_of(stage)));
     write_thread(stage, kCompute, "compute");
     write_thread(stage, kCollectives, "collectives");
     for (const std::int32_t peer : peers_[stage]) {
@@ -165,8 +189,8 @@ class TraceWriter {
     }
   }
   void collect_peers() {
-    peers_.resize(plan_.stages.size());
-    for (const Event& event : timeline_.events) {
+    peers_.assign(plan_.stages.size(), {});
+    for (const Event& event : timeline().events) {
       if (event.kind == EventKind::send) {
         peers_[static_cast<std::size_t>(event.stage)].insert(event.peer_stage);
       }
@@ -174,7 +198,7 @@ class TraceWriter {
   }
 
   void write_event(std::size_t index) {
-    const Event& event = timeline_.events[index];
+    const Event& event = timeline().events[index];
     const std::int64_t start_ns = nanoseconds(event.start_s);
     begin("X", static_cast<std::size_t>(event.stage), track_of(event));
     text_ += ", \"ts\": ";
@@ -182,7 +206,7 @@ class TraceWriter {
     text_ += ", \"dur\": ";
     write_time(nanoseconds(event.end_s) - start_ns);
     if (const std::int64_t arrow = arrow_of_[index]; arrow > 0) {
-      format(R"(, "bind_id": {}, "{}": true)", arrow,
+      format(R"(, "bind_id": {}, "{}": true)", first_arrow_ + arrow,
              event.kind == EventKind::send ? "flow_out" : "flow_in");
     }
     write_what(event);
@@ -243,12 +267,14 @@ class TraceWriter {
     // chrome://tracing wants no key at both ends of an arrow.
     if (event.kind == EventKind::send) return;
     format(R"(, "args": {{"micro_batch": {}, "chunk": {})", event.micro_batch, event.chunk);
-    if (timeline_.rounds > 1) format(R"(, "round": {})", event.round);
+    if (timeline().rounds > 1) format(R"(, "round": {})", event.round);
     text_ += '}';
   }
 
   const Plan& plan_;
-  const Timeline& timeline_;
+  std::vector<TracedTimeline> timelines_;
+  std::size_t number_ = 0;                     ///< Of the timeline that is being written.
+  std::int64_t first_arrow_ = 0;               ///< Behind those of the timelines before.
   std::vector<std::int64_t> arrow_of_;         ///< [event]
   std::vector<std::set<std::int32_t>> peers_;  ///< [stage]: to which it sends.
   std::string text_;
@@ -258,7 +284,11 @@ class TraceWriter {
 }  // namespace
 
 std::string to_trace(const Plan& plan, const Timeline& timeline) {
-  return TraceWriter(plan, timeline).write();
+  return TraceWriter(plan, {{&timeline, ""}}).write();
+}
+
+std::string to_trace(const Plan& plan, const Timeline& predicted, const Timeline& measured) {
+  return TraceWriter(plan, {{&predicted, "predicted, "}, {&measured, "measured, "}}).write();
 }
 
 }  // namespace braid

@@ -20,6 +20,7 @@
 #include "braid/trainers/megatron/export.h"
 #include "braid/trainers/megatron/import.h"
 #include "braid/trainers/megatron/limits.h"
+#include "braid/trainers/pytorch/export.h"
 #include "braid/trainers/torchtitan/common_limits.h"
 #include "braid/trainers/torchtitan/export.h"
 #include "braid/trainers/torchtitan/import.h"
@@ -40,6 +41,7 @@ struct Target {
   Export (*write)(const Plan& plan, const std::string& file);
   JobRefusal (*refuse)(const TrainedJob& job);  ///< Null: it has every job.
   bool refuses_forms = true;  ///< What its file in the catalogue says it cannot; else it warns.
+  bool is_trainer = true;  ///< Of the catalogue; else a program of its own, for plans of any form.
 };
 
 constexpr Target kTargets[] = {
@@ -49,7 +51,8 @@ constexpr Target kTargets[] = {
     {"torchtitan-recipe", export_torchtitan_recipe, recipe_refusal, false},
     {"megatron-bridge", export_megatron_bridge, megatron_bridge_refusal},
     {"maxtext", export_maxtext, maxtext_refusal},
-    {"accelerate", export_accelerate, accelerate_refusal}};
+    {"accelerate", export_accelerate, accelerate_refusal},
+    {"pytorch", export_pytorch, nullptr, false, false}};
 
 const Target* find_target(const std::string& name) {
   const auto* found = std::find_if(std::begin(kTargets), std::end(kTargets),
@@ -119,6 +122,14 @@ std::vector<std::string> export_targets() {
   return names;
 }
 
+std::vector<std::string> exported_trainers() {
+  std::vector<std::string> names;
+  for (const Target& target : kTargets) {
+    if (target.is_trainer) names.emplace_back(target.name);
+  }
+  return names;
+}
+
 std::string job_refusal(const std::string& trainer, const TrainedJob& job) {
   const Target* known = find_target(trainer);
   return known == nullptr || known->refuse == nullptr ? "" : known->refuse(job).reason;
@@ -136,6 +147,10 @@ Export export_plan(const Plan& plan, const std::string& target, const std::strin
     throw Error("the plan has automatic sharding, which " + target + " cannot be told",
                 "plan without --sharding auto");
   }
+  if (!known->is_trainer) {
+    refuse_chips({}, plan, target);
+    return known->write(plan, file);
+  }
   const SharedConfig one = in_one_form(plan, target);
   const TrainerLimits can = limits_of(load_trainer(target), one.plan);
   refuse_chips(can, one.plan, target);
@@ -148,8 +163,9 @@ Export export_plan(const Plan& plan, const std::string& target, const std::strin
 std::string export_target_of(const Plan& plan) {
   const std::vector<std::string> known = export_targets();
   const bool is_any = plan.trainer.name.empty() || plan.trainer.name == "ideal";
-  const std::vector<std::string> wanted = is_any ? std::vector<std::string>{"megatron", "deepspeed"}
-                                                 : std::vector<std::string>{plan.trainer.name};
+  const std::vector<std::string> wanted =
+      is_any ? std::vector<std::string>{"megatron", "deepspeed", "pytorch"}
+             : std::vector<std::string>{plan.trainer.name};
   for (const std::string& target : wanted) {
     if (std::find(known.begin(), known.end(), target) == known.end()) continue;
     try {

@@ -11,8 +11,12 @@
 
 namespace braid {
 
-/// What plans are written for: trainers by their names in the catalogue.
+/// What plans are written for: exported_trainers(), and `pytorch`, a program of its own for plans
+/// of any form.
 std::vector<std::string> export_targets();
+
+/// Trainers that plans are written for, by their names in the catalogue.
+std::vector<std::string> exported_trainers();
 
 /// Why the trainer of that name has not the job at all, such as "has no precision fp16": what its
 /// exporter says of any plan of it. Empty where it has, and for trainers that no plan is written
@@ -24,7 +28,7 @@ std::string job_refusal(const std::string& trainer, const TrainedJob& job);
 Export export_plan(const Plan& plan, const std::string& target, const std::string& file = "");
 
 /// What to write a plan for: its own trainer, or where it is for none that there is (ideal), the
-/// first of Megatron-LM and DeepSpeed that takes it; empty where none does.
+/// first of Megatron-LM, DeepSpeed and the PyTorch program that takes it; empty where none does.
 std::string export_target_of(const Plan& plan);
 
 /// Reads what a trainer is started with, whichever of them it is: a command line, a launch script

@@ -1,0 +1,7 @@
+import argparse
+import math
+import os
+import sys
+import time
+import zlib
+from dataclasses import dataclass
