@@ -9,12 +9,14 @@ namespace {
 
 /// What only changes the shape: the output's is known.
 TorchOperation reshape(const TorchNode& node) {
+  node.need_constants();
   node.need_one_output();
   return torch_operation(
       [shape = node.out_form().shape](TorchOperands x) { return x[0].reshape(shape); });
 }
 
 TorchOperation expand(const TorchNode& node) {
+  node.need_constants();
   return torch_operation(
       [shape = node.out_form().shape](TorchOperands x) { return x[0].expand(shape); });
 }
@@ -36,11 +38,9 @@ struct CutAxis {
 };
 
 TorchOperation slice(const TorchNode& node) {
+  node.need_constants();
   const auto starts = node.integers_of(1, "starts"), ends = node.integers_of(2, "ends");
   if (!starts || !ends) node.fail("has bounds that are computed");
-  for (std::size_t i = 3; i <= 4; ++i) {
-    if (node.is_there(i) && !node.has(i)) node.fail("has axes or steps that are computed");
-  }
   const auto axes = node.integers_of(3, "axes"), steps = node.integers_of(4, "steps");
   std::vector<CutAxis> cuts;
   for (std::size_t i = 0; i < starts->size(); ++i) {
@@ -64,6 +64,7 @@ TorchOperation concat(const TorchNode& node) {
 }
 
 TorchOperation split(const TorchNode& node) {
+  node.need_constants();
   const std::int64_t axis = node.axis_of(0, node.integer("axis", 0));
   Shape sizes;
   for (std::size_t i = 0; i < node.output_count(); ++i) {

@@ -13,6 +13,12 @@ void TorchNode::need_real(std::size_t i) const {
   if (!is_real(form(i).type)) fail("is done for real numbers alone");
 }
 
+void TorchNode::need_constants() const {
+  for (std::size_t i = 1; i < operand_count(); ++i) {
+    if (is_there(i) && !has(i)) fail("has sizes or axes that are computed");
+  }
+}
+
 void TorchNode::need_one_output() const {
   for (std::size_t i = 1; i < output_count(); ++i) {
     if (wants(i)) fail("is done with one output alone");

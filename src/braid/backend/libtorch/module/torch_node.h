@@ -29,7 +29,9 @@ class TorchNode : public NodeCall {
     return static_cast<std::int64_t>(axis(axis_number, rank_of(i)));
   }
   void need_real(std::size_t i) const;  ///< Fails for whole numbers.
-  void need_one_output() const;         ///< Fails where a second one is wanted.
+  /// Fails where an operand behind the first is computed: sizes, axes.
+  void need_constants() const;
+  void need_one_output() const;  ///< Fails where a second one is wanted.
 
  private:
   const KernelJob& job_;

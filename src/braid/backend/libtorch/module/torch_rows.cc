@@ -103,7 +103,7 @@ TorchOperation instance_norm(const TorchNode& node) {
 
 /// The axes of a reduction; all where none are named.
 Shape reduced_axes(const TorchNode& node) {
-  if (node.is_there(1) && !node.has(1)) node.fail("has axes that are computed");
+  node.need_constants();
   auto axes = node.integers_of(1, "axes");
   if (!axes || axes->empty()) {
     if (node.flag("noop_with_empty_axes", false)) node.fail("does nothing");

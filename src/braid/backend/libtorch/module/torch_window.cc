@@ -150,6 +150,7 @@ TorchOperation global_greatest(const TorchNode& node) {
 
 /// By whole factors, to which all ways to take the nearest agree, and bilinear.
 TorchOperation resize(const TorchNode& node) {
+  node.need_constants();
   const Shape& from = node.form(0).shape;
   const Shape& to = node.out_form().shape;
   const std::string mode = node.text("mode", "nearest");
