@@ -23,7 +23,9 @@ int place(const std::string& path, const std::string& store_path) {
   const FixedProgram fixed = fixed_program(program, inputs);
   const std::vector<FoundBackend> backends = find_backends({});
   CostStore store(store_path);
-  const NetworkAnswer answer = place_network(fixed, inputs, backends, &store);
+  PlaceOptions options;
+  options.region_parts = 6;
+  const NetworkAnswer answer = place_network(fixed, inputs, backends, &store, options);
   std::cout << placement_report_text({program.name, machine_name(), 1, fixed, backends, answer});
   return 0;
 }

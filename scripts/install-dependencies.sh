@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian 12 packages that braid is built from; with --lint also the linters, with --pages the browser
 # that pages are checked in, with --fuzz the compiler of the fuzz targets, with --backends the libraries that operators
-# can be run by; with --torch the library that plans are run by. Does nothing when they are all there.
+# can be run by; with --torch the library that plans are run by, and operators, too. Does nothing when they are all there.
 # Needs root or sudo.
 set -euo pipefail
 

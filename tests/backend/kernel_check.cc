@@ -38,7 +38,7 @@ void check_kernels(const Program& program, const std::vector<DenseTensor>& input
       for (std::size_t root = 0; root < graph.graph.nodes.size(); ++root) {
         for (const PatternMatch& match :
              matcher.matches(pattern.pattern, static_cast<std::int32_t>(root))) {
-          if (reads_itself(match)) continue;
+          if (reads_itself(match) || graph.program_value[root] < 0) continue;
           check_match(pattern, fmt::format("{}: {}", found.name, pattern.name),
                       kernel_job(program, graph, match, forms), check);
         }

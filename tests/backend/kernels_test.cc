@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "braid/backend/backends.h"
 #include "braid/backend/executor.h"
 #include "braid/frontend/onnx_program.h"
 
@@ -197,6 +198,17 @@ TEST(Kernels, OfOnnxModels) {
   print(check);
   EXPECT_GT(models, 100);
   EXPECT_THAT(check.wrong, IsEmpty());
+}
+
+TEST(Kernels, BackendsThatAreNotAskedForAreNotLoaded) {
+  const std::vector<std::string> asked{"openblas"};
+  std::vector<std::string> names;
+  for (const FoundBackend& each : find_backends({.threads = 1, .names = asked})) {
+    EXPECT_TRUE(each.name == "openblas" || !each.backend.has_value()) << each.name;
+    names.push_back(each.name);
+  }
+  EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
+  EXPECT_THAT(names, testing::IsSupersetOf({"blis", "eigen", "libtorch", "openblas"}));
 }
 
 /// A kernel that is wrong is found.

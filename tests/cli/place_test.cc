@@ -63,7 +63,7 @@ TEST_F(Place, CoversEveryOperatorOnceAndMeasuresOnce) {
   double least_s = 1e9;
   for (const json& way : ways) {
     // By their parts no backend alone is faster than the mix; what is chosen is fastest as a whole.
-    EXPECT_GE(way["predicted_s"], ways[0]["predicted_s"]);
+    EXPECT_TRUE(way["kind"] != "backend" || way["predicted_s"] >= ways[0]["predicted_s"]);
     if (way["name"] == first["chosen"]) {
       EXPECT_NEAR(sum_s, way["predicted_s"].get<double>(), 1e-12);
     }

@@ -33,7 +33,7 @@ namespace {
 struct VerbPlaceOptions {
   std::string model, run, out, picture, store, inputs, outputs;
   std::vector<std::string> dims, backends;
-  std::int64_t seq_len = 0, layers = 0, threads = 1, seed = 1, samples = 21;
+  std::int64_t seq_len = 0, layers = 0, threads = 1, seed = 1, samples = 21, region_parts = 6;
   bool json = false;
 };
 
@@ -58,10 +58,12 @@ std::string usual_store() {
   return (folder / "braid" / "kernel-times.sqlite").string();
 }
 
-/// Those that the user names, or all.
+/// Those that are named, or all.
 std::vector<FoundBackend> chosen_backends(const std::vector<std::string>& names,
                                           std::int64_t threads) {
-  std::vector<FoundBackend> found = find_backends({.threads = static_cast<int>(threads)});
+  BackendOptions options{.threads = static_cast<int>(threads)};
+  if (!names.empty()) options.names = names;
+  std::vector<FoundBackend> found = find_backends(options);
   std::vector<std::string_view> known;
   known.reserve(found.size());
   for (const FoundBackend& each : found) known.push_back(each.name);
@@ -134,6 +136,18 @@ Json measured_json(const std::optional<Measurement>& measured) {
           {"samples", measured->samples}};
 }
 
+const char* kind_name(NetworkWay::Kind kind) {
+  switch (kind) {
+    case NetworkWay::Kind::mix:
+      return "mix";
+    case NetworkWay::Kind::backend:
+      return "backend";
+    case NetworkWay::Kind::network:
+      return "network";
+  }
+  return "";
+}
+
 Json to_json(const PlacementReport& report) {
   const ProgramPlacement& mix = report.answer.ways.front().placement;
   Json json = Json::object();
@@ -152,10 +166,12 @@ Json to_json(const PlacementReport& report) {
   json["known"] = mix.known;
   json["refused"] = mix.refused;
   json["left_out"] = mix.wrong;
+  for (const std::string& each : report.answer.left_out) json["left_out"].push_back(each);
   json["chosen"] = report.chosen().name;
   json["ways"] = Json::array();
   for (const NetworkWay& way : report.answer.ways) {
     json["ways"].push_back({{"name", way.name},
+                            {"kind", kind_name(way.kind)},
                             {"predicted_s", way.placement.predicted_s},
                             {"measured", measured_json(way.measured)}});
   }
@@ -180,6 +196,7 @@ int place(const VerbPlaceOptions& options) {
   PlaceOptions place_options;
   place_options.threads = options.threads;
   place_options.measure.samples = options.samples;
+  place_options.region_parts = options.region_parts;
   const NetworkAnswer answer = place_network(fixed, ready.inputs, backends, &store, place_options);
   const PlacementReport report{options.model, machine_name(), options.threads,
                                fixed,         backends,       answer};
@@ -206,7 +223,11 @@ int place(const VerbPlaceOptions& options) {
 int run_placed(const VerbPlaceOptions& options) {
   const PlacementFile file = read_placement_file(options.run);
   const ModelOptions model{.seq_len = file.seq_len, .layers = file.layers, .dims = file.dims};
-  const std::vector<FoundBackend> backends = chosen_backends({}, file.threads);
+  // No library is loaded but those that it names.
+  BackendOptions wanted{.threads = static_cast<int>(file.threads),
+                        .names = std::vector<std::string>()};
+  for (const auto& [name, version] : file.versions) wanted.names->push_back(name);
+  const std::vector<FoundBackend> backends = find_backends(wanted);
   const ReadyProgram ready = ready_program(file.model, model, file.seed, options.inputs);
   const FixedProgram fixed = fixed_program(ready.program, ready.inputs);
   check_placement(file, fixed, backends, options.run);
@@ -262,7 +283,8 @@ Run add_place(CLI::App& app) {
       "Example:\n  braid place resnet-50 -o resnet-50.placement.json --picture resnet-50.html\n  "
       "braid place --run resnet-50.placement.json\n\nMODEL is an ONNX file, or a model as for "
       "braid plan, which gets random weights. Kernels of all libraries that are installed "
-      "(oneDNN, XNNPACK, OpenBLAS, BLIS, libxsmm, Eigen) are measured where they can be on a "
+      "(oneDNN, XNNPACK, OpenBLAS, BLIS, libxsmm, Eigen, libtorch) are measured where they can be "
+      "on a "
       "fastest mix; times are kept and not measured again. docs/placing.md says more.");
   verb.add_option("MODEL", options->model, "The model to place");
   add_text(verb, "--run", options->run, "Run this placement rather than find one");
@@ -276,6 +298,8 @@ Run add_place(CLI::App& app) {
   add_texts(verb, "--backends", options->backends, "Only these, separated by commas")
       .delimiter(',');
   add_count(verb, "--threads", options->threads, 1, 1024, "That a kernel may use (default: 1)");
+  add_count(verb, "--region-parts", options->region_parts, 0, 64,
+            "Parts that libtorch may also compile, alone and together (default: 6; 0: none)");
   add_text(verb, "--store", options->store,
            "Keep measured times in this file (default: kernel-times.sqlite in the user's cache)");
   add_count(verb, "--samples", options->samples, 3, 100000,

@@ -24,6 +24,11 @@ class ComputeKernel {
   /// Computes the output, which has its type and shape already, from the region's inputs in their
   /// order. Tensors lie as the pattern's `layouts` say. Throws Error when the library fails.
   virtual void run(std::span<const DenseTensor* const> inputs, DenseTensor& output) = 0;
+  /// The same for a job of any number of outputs, which only regions have more than one of.
+  virtual void run_all(std::span<const DenseTensor* const> inputs,
+                       std::span<DenseTensor* const> outputs) {
+    run(inputs, *outputs.front());
+  }
 };
 
 /// How images lie that a kernel reads and writes: tensors of rank 4 that are no constants. Its
@@ -52,6 +57,8 @@ struct BackendPattern {
   /// Works element by element: where all operands have the output's shape (or are single numbers),
   /// it does the same in every layout.
   bool is_elementwise = false;
+  /// Of regions: for whole networks alone, since their parts are kernels of the same library.
+  bool is_whole_alone = false;
 };
 
 /// A library that computes operators.
@@ -59,6 +66,9 @@ struct Backend {
   std::string name;
   std::string version;  ///< Of the library as it is loaded.
   std::vector<BackendPattern> patterns;
+  /// How it runs any nodes together, up to a whole network, plain in and out: jobs of all nodes
+  /// whose `accepts` holds. Their `pattern` is not used.
+  std::vector<BackendPattern> regions = {};
 };
 
 /// A backend, or why there is none: it was not there when braid was built, or its library is not
@@ -71,6 +81,8 @@ struct FoundBackend {
 
 struct BackendOptions {
   int threads = 1;  ///< That a kernel may use.
+  /// Those that are wanted; others are not loaded. nullopt: all.
+  std::optional<std::vector<std::string>> names = {};
 };
 
 }  // namespace braid

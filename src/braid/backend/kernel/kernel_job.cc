@@ -66,6 +66,78 @@ KernelJob kernel_job(const Program& program, const ProgramOpGraph& graph, const 
   return job;
 }
 
+RegionBorder region_border(const Program& program, const std::vector<NodeId>& nodes) {
+  enum class Side : std::uint8_t { outside, read, inside, written };
+  std::vector<Side> sides(program.values.size(), Side::outside);
+  RegionBorder border;
+  for (const NodeId number : nodes) {
+    for (const ValueId input : program.nodes[at(number)].inputs) {
+      if (input < 0 || program.values[at(input)].constant) continue;
+      if (sides[at(input)] != Side::outside) continue;
+      sides[at(input)] = Side::read;
+      border.reads.push_back(input);
+    }
+    for (const ValueId output : program.nodes[at(number)].outputs) {
+      if (output >= 0) sides[at(output)] = Side::inside;
+    }
+  }
+  const auto write = [&](ValueId value) {
+    if (value >= 0 && sides[at(value)] == Side::inside) sides[at(value)] = Side::written;
+  };
+  std::size_t next = 0;
+  for (std::size_t n = 0; n < program.nodes.size(); ++n) {
+    if (next < nodes.size() && at(nodes[next]) == n) {
+      ++next;
+    } else {
+      for (const ValueId input : program.nodes[n].inputs) write(input);
+    }
+  }
+  for (const ValueId output : program.outputs) write(output);
+  for (const NodeId number : nodes) {
+    for (const ValueId output : program.nodes[at(number)].outputs) {
+      if (output >= 0 && sides[at(output)] == Side::written) border.writes.push_back(output);
+    }
+  }
+  return border;
+}
+
+KernelJob region_job(const Program& program, const std::vector<NodeId>& nodes,
+                     const std::vector<TensorForm>& forms) {
+  KernelJob job;
+  job.region.name = program.name;
+  job.region.opset = program.opset;
+  std::map<ValueId, ValueId> inner;  // From the program's values to the region's.
+  const auto value_of = [&](ValueId value) {
+    if (value < 0) return ValueId{-1};
+    const auto [place, is_new] =
+        inner.try_emplace(value, static_cast<ValueId>(job.region.values.size()));
+    if (is_new) {
+      job.region.values.push_back(program.values[at(value)]);
+      job.forms.push_back(forms[at(value)]);
+    }
+    return place->second;
+  };
+  const RegionBorder border = region_border(program, nodes);
+  for (const ValueId value : border.reads) {
+    const TensorForm& form = forms[at(value)];
+    job.leaves.push_back(value_of(value));
+    job.region.inputs.push_back({job.leaves.back(), form.type, form.shape});
+  }
+  for (const NodeId number : nodes) {
+    ProgramNode node = program.nodes[at(number)];
+    for (ValueId& input : node.inputs) {
+      const bool is_new_constant =
+          input >= 0 && program.values[at(input)].constant && !inner.contains(input);
+      input = value_of(input);
+      if (is_new_constant) job.leaves.push_back(input);
+    }
+    for (ValueId& output : node.outputs) output = value_of(output);
+    job.region.nodes.push_back(std::move(node));
+  }
+  for (const ValueId value : border.writes) job.region.outputs.push_back(value_of(value));
+  return job;
+}
+
 std::string job_text(const KernelJob& job) {
   std::string text = fmt::format("opset {}:", job.region.opset);
   for (const ProgramNode& node : job.region.nodes) {
@@ -83,6 +155,10 @@ std::string job_text(const KernelJob& job) {
     text += fmt::format(" {}:{}{}{}", leaf, constant ? "const " : "", name_of(form.type),
                         shape_text(form.shape));
   }
+  const std::vector<ValueId>& outputs = job.region.outputs;
+  const bool is_usual = outputs.size() == 1 && !job.region.nodes.empty() &&
+                        outputs.front() == job.region.nodes.back().outputs.front();
+  if (!is_usual) text += fmt::format(" gives {}", fmt::join(outputs, ","));
   return text;
 }
 

@@ -30,6 +30,18 @@ struct KernelJob {
 KernelJob kernel_job(const Program& program, const ProgramOpGraph& graph, const PatternMatch& match,
                      const std::vector<TensorForm>& forms);
 
+/// What some nodes of a program read that is fed or computed by others, and what of theirs others
+/// read or the program puts out; each once, in the order of the nodes.
+struct RegionBorder {
+  std::vector<ValueId> reads, writes;
+};
+RegionBorder region_border(const Program& program, const std::vector<NodeId>& nodes);
+
+/// The job of any nodes, ascending, with any number of outputs: those of region_border(). Its
+/// leaves are all that is read of others, constants too. Cost: the nodes of the program.
+KernelJob region_job(const Program& program, const std::vector<NodeId>& nodes,
+                     const std::vector<TensorForm>& forms);
+
 /// What kernels for a job depend on, as a key: operations with their attributes and how they are
 /// wired, and the types and shapes of all that is read. Equal for equal jobs in any program.
 std::string job_text(const KernelJob& job);

@@ -16,10 +16,22 @@ DenseTensor laid_plain(const DenseTensor& tensor, ImageLayout layout);
 std::vector<DenseTensor> laid_inputs(const KernelJob& job, const KernelLayouts& layouts,
                                      std::span<const DenseTensor> inputs);
 
+/// What a job reads (plain) and gives in some run, by inputs and outputs of its region.
+struct KnownAnswer {
+  std::vector<DenseTensor> inputs, outputs;
+};
+
 /// How a kernel's answer differs from the reference kernels' for these (plain) inputs of the job's
 /// region, or "". f32 sums in another order may differ by 10⁻⁵ of the element and of the output's
 /// greatest. The kernel runs twice, for what it keeps must not change its answer.
 std::string kernel_problem(ComputeKernel& kernel, const KernelJob& job,
                            const KernelLayouts& layouts, std::span<const DenseTensor> inputs);
+
+/// The same where the reference kernels' answer is known.
+std::string kernel_problem(ComputeKernel& kernel, const KernelJob& job,
+                           const KernelLayouts& layouts, const KnownAnswer& known);
+
+/// The same for a region of any number of outputs, within 10⁻⁴, as it holds many operations.
+std::string region_problem(ComputeKernel& kernel, const KnownAnswer& known);
 
 }  // namespace braid

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "braid/backend/kernel/backend.h"
+#include "braid/backend/measure/kernel_problem.h"
 #include "braid/backend/measure/measurement.h"
 
 namespace braid {
@@ -14,6 +15,9 @@ namespace braid {
 struct KernelTrial {
   const BackendPattern* pattern = nullptr;
   const KernelJob* job = nullptr;
+  /// Of regions, what it is fed and held against; nullptr: random numbers and the reference
+  /// kernels' answer.
+  const KnownAnswer* known = nullptr;
 };
 
 /// What came of it. With neither a measurement nor a problem the library refuses the job.

@@ -28,10 +28,9 @@ CandidateCosts::CandidateCosts(const FixedProgram& fixed, const ProgramOpGraph& 
   for (std::size_t c = 0; c < candidates.size(); ++c) {
     const KernelCandidate& each = candidates[c];
     by_first_[at(each.nodes.front())].push_back(c);
-    keys_.emplace_back(each.pattern,
-                       each.backend == nullptr
-                           ? std::string()
-                           : job_text(kernel_job(fixed.program, graph, each.match, fixed.forms)));
+    keys_.emplace_back(each.pattern, each.backend == nullptr
+                                         ? std::string()
+                                         : job_text(candidate_job(fixed, graph, each)));
   }
 }
 
@@ -46,7 +45,7 @@ double CandidateCosts::turning_s(const TensorForm& form, ImageLayout from, Image
   const Key key(&turning_pattern(from, to), job_text(job));
   if (!is_known(layout_backend(), key)) {
     known_s_.emplace(key, std::numeric_limits<double>::infinity());
-    measure_all({{key, store_key(layout_backend(), key), std::move(job)}});
+    measure_all({{key, store_key(layout_backend(), key), std::move(job), {}}});
   }
   return known_s_.at(key);
 }
@@ -74,7 +73,8 @@ void CandidateCosts::find_costs(NodeId first) {
     if (is_known(*candidate.backend, key)) continue;
     known_s_.emplace(key, std::numeric_limits<double>::infinity());
     unknown.push_back({key, store_key(*candidate.backend, key),
-                       kernel_job(fixed_.program, graph_, candidate.match, fixed_.forms)});
+                       candidate_job(fixed_, graph_, candidate), std::nullopt});
+    if (candidate.is_region()) unknown.back().known = answer_of(candidate);
   }
   measure_all(unknown);
   for (const std::size_t candidate : waiting) costs_s_[candidate] = known_s_.at(keys_[candidate]);
@@ -94,10 +94,23 @@ bool CandidateCosts::is_known(const Backend& backend, const Key& key) {
   return true;
 }
 
+KnownAnswer CandidateCosts::answer_of(const KernelCandidate& region) {
+  if (!answers_) {
+    std::vector<KernelCandidate> regions;
+    for (const KernelCandidate& each : candidates_) {
+      if (each.is_region()) regions.push_back(each);
+    }
+    answers_.emplace(fixed_, regions);
+  }
+  return answers_->of(region);
+}
+
 void CandidateCosts::measure_all(const std::vector<Unknown>& unknown) {
   std::vector<KernelTrial> trials;
   trials.reserve(unknown.size());
-  for (const Unknown& each : unknown) trials.push_back({each.key.first, &each.job});
+  for (const Unknown& each : unknown) {
+    trials.push_back({each.key.first, &each.job, each.known ? &*each.known : nullptr});
+  }
   const std::vector<KernelFinding> findings =
       measure_kernels(trials, options_.measure, options_.kernel_limit_s);
   for (std::size_t i = 0; i < unknown.size(); ++i) {
@@ -107,9 +120,13 @@ void CandidateCosts::measure_all(const std::vector<Unknown>& unknown) {
       ++result_.measured;
       if (store_ != nullptr) store_->add(unknown[i].store_key, *finding.measured);
     } else if (!finding.problem.empty()) {
-      result_.wrong.push_back(fmt::format("{}: {}: {}: {}", unknown[i].store_key.backend,
-                                          unknown[i].store_key.pattern, unknown[i].key.second,
-                                          finding.problem));
+      const Unknown& failed = unknown[i];
+      const std::string what =
+          failed.known ? fmt::format("{} operators from {} on", failed.job.region.nodes.size(),
+                                     failed.job.region.nodes.front().name)
+                       : failed.key.second;
+      result_.wrong.push_back(fmt::format("{}: {}: {}: {}", failed.store_key.backend,
+                                          failed.store_key.pattern, what, finding.problem));
     } else {
       ++result_.refused;
     }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "braid/backend/measure/cost_store.h"
 #include "braid/backend/place/candidates.h"
 #include "braid/backend/place/place_program.h"
+#include "braid/backend/place/region_answers.h"
 
 namespace braid {
 
@@ -38,12 +40,15 @@ class CandidateCosts {
     Key key;
     CostKey store_key;
     KernelJob job;
+    std::optional<KnownAnswer> known;  ///< Of regions.
   };
 
   void find_costs(NodeId first);
   /// Whether the time of a job is known, if only now from the store.
   bool is_known(const Backend& backend, const Key& key);
   CostKey store_key(const Backend& backend, const Key& key) const;
+  /// Runs the reference kernels when it is first asked for.
+  KnownAnswer answer_of(const KernelCandidate& region);
   void measure_all(const std::vector<Unknown>& unknown);
 
   const FixedProgram& fixed_;
@@ -57,6 +62,7 @@ class CandidateCosts {
   std::map<Key, double> known_s_;
   std::vector<std::vector<std::size_t>> by_first_;  ///< Candidates by their first node.
   std::string machine_;
+  std::optional<RegionAnswers> answers_;
 };
 
 }  // namespace braid

@@ -1,6 +1,7 @@
 #include "braid/backend/place/candidates.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "braid/backend/place/copies_backend.h"
@@ -78,7 +79,8 @@ std::vector<KernelCandidate> kernel_candidates(const FixedProgram& fixed,
     if (found.backend) all.push_back(&*found.backend);
   }
   for (std::size_t root = 0; root < graph.graph.nodes.size(); ++root) {
-    if (graph.program_node[root] < 0) continue;
+    // Kernels of patterns give one value.
+    if (graph.program_node[root] < 0 || graph.program_value[root] < 0) continue;
     for (const Backend* backend : all) {
       for (const BackendPattern& pattern : backend->patterns) {
         for (PatternMatch& match :
@@ -92,6 +94,79 @@ std::vector<KernelCandidate> kernel_candidates(const FixedProgram& fixed,
     candidates.list.push_back({nullptr, nullptr, {}, {static_cast<NodeId>(n)}, {}});
   }
   return std::move(candidates.list);
+}
+
+KernelJob candidate_job(const FixedProgram& fixed, const ProgramOpGraph& graph,
+                        const KernelCandidate& candidate) {
+  return candidate.is_region() ? region_job(fixed.program, candidate.nodes, fixed.forms)
+                               : kernel_job(fixed.program, graph, candidate.match, fixed.forms);
+}
+
+namespace {
+
+/// By number of nodes before it, how many values go from there to what is behind.
+std::vector<std::int64_t> values_crossing(const Program& program) {
+  const std::size_t count = program.nodes.size();
+  std::vector<std::size_t> made(program.values.size(), 0), last(program.values.size(), 0);
+  for (std::size_t n = 0; n < count; ++n) {
+    for (const ValueId input : program.nodes[n].inputs) {
+      if (input >= 0 && !program.values[at(input)].constant) last[at(input)] = n;
+    }
+    for (const ValueId output : program.nodes[n].outputs) {
+      if (output >= 0) made[at(output)] = n + 1;
+    }
+  }
+  // A value crosses the places behind its maker up to its last reader.
+  std::vector<std::int64_t> crossing(count + 1, 0);
+  for (std::size_t v = 0; v < made.size(); ++v) {
+    for (std::size_t place = made[v]; place <= last[v]; ++place) ++crossing[place];
+  }
+  return crossing;
+}
+
+/// Ascending, with both ends of the program.
+std::vector<std::size_t> cut_places(const Program& program, std::int64_t parts) {
+  const std::size_t count = program.nodes.size();
+  const std::vector<std::int64_t> crossing = values_crossing(program);
+  std::set<std::size_t> places{0, count};
+  for (std::int64_t part = 1; part < parts; ++part) {
+    const std::size_t wanted = count * at(part) / at(parts);
+    std::size_t nearest = 0;
+    for (std::size_t place = 1; place < count; ++place) {
+      const auto distance = [&](std::size_t p) { return p < wanted ? wanted - p : p - wanted; };
+      if (crossing[place] == 1 && distance(place) < distance(nearest)) nearest = place;
+    }
+    places.insert(nearest);
+  }
+  return {places.begin(), places.end()};
+}
+
+}  // namespace
+
+std::vector<KernelCandidate> region_candidates(const FixedProgram& fixed,
+                                               const std::vector<FoundBackend>& backends,
+                                               std::int64_t parts) {
+  std::vector<KernelCandidate> candidates;
+  if (parts == 0 || fixed.program.nodes.empty()) return candidates;
+  const std::vector<std::size_t> places = cut_places(fixed.program, parts);
+  for (std::size_t from = 0; from + 1 < places.size(); ++from) {
+    for (std::size_t to = from + 1; to < places.size(); ++to) {
+      KernelCandidate candidate;
+      candidate.nodes.resize(places[to] - places[from]);
+      std::iota(candidate.nodes.begin(), candidate.nodes.end(), static_cast<NodeId>(places[from]));
+      const KernelJob job = region_job(fixed.program, candidate.nodes, fixed.forms);
+      for (const FoundBackend& found : backends) {
+        if (!found.backend) continue;
+        for (const BackendPattern& region : found.backend->regions) {
+          if (region.is_whole_alone || !region.accepts(job)) continue;
+          candidate.backend = &*found.backend;
+          candidate.pattern = &region;
+          candidates.push_back(candidate);
+        }
+      }
+    }
+  }
+  return candidates;
 }
 
 }  // namespace braid

@@ -14,7 +14,14 @@ struct KernelCandidate {
   PatternMatch match;         ///< In `graph`; of backends alone.
   std::vector<NodeId> nodes;  ///< Ascending.
   KernelLayouts layouts = {};
+
+  /// Of a backend's regions, any nodes that follow each other.
+  bool is_region() const { return backend != nullptr && match.nodes.empty(); }
 };
+
+/// What the kernel of a backend's candidate is made for.
+KernelJob candidate_job(const FixedProgram& fixed, const ProgramOpGraph& graph,
+                        const KernelCandidate& candidate);
 
 /// All matches that a backend or copies_backend() accepts, in order of the nodes, then of backends
 /// and their patterns; those that work element by element in every layout that others have; then a
@@ -22,5 +29,12 @@ struct KernelCandidate {
 std::vector<KernelCandidate> kernel_candidates(const FixedProgram& fixed,
                                                const ProgramOpGraph& graph,
                                                const std::vector<FoundBackend>& backends);
+
+/// Regions of backends between `parts` places at most where a single tensor goes from the nodes
+/// before to those behind: every run of parts that a backend's regions accept, the whole program
+/// too. Places are spread evenly over the nodes. Empty where `parts` is 0.
+std::vector<KernelCandidate> region_candidates(const FixedProgram& fixed,
+                                               const std::vector<FoundBackend>& backends,
+                                               std::int64_t parts);
 
 }  // namespace braid

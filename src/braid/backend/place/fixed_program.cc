@@ -38,7 +38,11 @@ bool reads_shape_alone(const ProgramNode& node) {
 }  // namespace
 
 FixedProgram fixed_program(const Program& program, std::span<const DenseTensor> inputs) {
-  FixedProgram fixed{program, std::vector<TensorForm>(program.values.size()), {}, {}};
+  FixedProgram fixed{program,
+                     std::vector<TensorForm>(program.values.size()),
+                     {},
+                     {inputs.begin(), inputs.end()},
+                     {}};
   fixed.program.nodes.clear();
   for (std::size_t v = 0; v < fixed.forms.size(); ++v) {
     if (program.values[v].constant) fixed.forms[v] = form_of(*program.values[v].constant);

@@ -17,7 +17,8 @@ struct FixedProgram {
   std::vector<TensorForm> forms;  ///< By value.
   /// How long the reference kernel of each node takes, by node.
   std::vector<double> reference_s;
-  std::vector<DenseTensor> expected;  ///< The reference kernels' answer for the inputs given.
+  std::vector<DenseTensor> inputs;    ///< That were given.
+  std::vector<DenseTensor> expected;  ///< The reference kernels' answer for them.
 };
 
 /// The fixed program for inputs like these. Costs a run with the reference kernels. Throws Error as

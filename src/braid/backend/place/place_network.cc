@@ -13,21 +13,69 @@
 namespace braid {
 namespace {
 
-std::vector<NetworkWay> all_ways(const FixedProgram& fixed,
-                                 const std::vector<FoundBackend>& backends, CostStore* store,
-                                 const PlaceOptions& options) {
-  std::vector<NetworkWay> ways;
-  ways.push_back({"mix", place_program(fixed, backends, store, options), {}, {}});
+bool has_regions(const FoundBackend& found) {
+  return found.backend && !found.backend->regions.empty();
+}
+
+/// Whether a group is a region of its backend.
+bool holds_region(const ProgramPlacement& placement, const std::vector<FoundBackend>& backends) {
+  for (const FoundBackend& found : backends) {
+    if (!has_regions(found)) continue;
+    for (const BackendPattern& region : found.backend->regions) {
+      for (const PlacedGroup& group : placement.groups) {
+        if (group.backend == found.name && group.pattern == region.name) return true;
+      }
+    }
+  }
+  return false;
+}
+
+/// Each library that runs whole networks.
+void add_networks(const FixedProgram& fixed, const std::vector<FoundBackend>& backends,
+                  CostStore* store, const PlaceOptions& options, NetworkAnswer& answer) {
+  for (const FoundBackend& each : backends) {
+    if (!has_regions(each)) continue;
+    for (const BackendPattern& region : each.backend->regions) {
+      const std::string name = each.name + " " + region.name;
+      std::string problem;
+      auto placement = whole_placement(fixed, *each.backend, region, store, options, problem);
+      if (placement) {
+        answer.ways.push_back({NetworkWay::Kind::network, name, std::move(*placement), {}, {}});
+      } else {
+        answer.left_out.push_back(fmt::format("{} of the whole network: {}", name, problem));
+      }
+    }
+  }
+}
+
+NetworkAnswer all_ways(const FixedProgram& fixed, const std::vector<FoundBackend>& backends,
+                       CostStore* store, const PlaceOptions& options) {
+  using Kind = NetworkWay::Kind;
+  NetworkAnswer answer;
+  PlaceOptions kernels = options;
+  kernels.region_parts = 0;
+  answer.ways.push_back({Kind::mix, "mix", place_program(fixed, backends, store, kernels), {}, {}});
   std::size_t present = 0;
   for (const FoundBackend& each : backends) present += each.backend ? 1U : 0U;
   for (const FoundBackend& each : backends) {
     if (!each.backend || present < 2) continue;
-    ways.push_back({each.name, place_program(fixed, {each}, store, options), {}, {}});
+    answer.ways.push_back(
+        {Kind::backend, each.name, place_program(fixed, {each}, store, kernels), {}, {}});
   }
-  std::stable_sort(ways.begin() + 1, ways.end(), [](const NetworkWay& a, const NetworkWay& b) {
-    return a.placement.predicted_s < b.placement.predicted_s;
-  });
-  return ways;
+  add_networks(fixed, backends, store, options, answer);
+  if (options.region_parts > 0 && std::any_of(backends.begin(), backends.end(), has_regions)) {
+    ProgramPlacement mixed = place_program(fixed, backends, store, options);
+    answer.region_kernels = mixed.kernels - answer.ways.front().placement.kernels;
+    answer.regions_measured = mixed.measured;
+    if (holds_region(mixed, backends)) {
+      answer.ways.push_back({Kind::mix, "mix with regions", std::move(mixed), {}, {}});
+    }
+  }
+  std::stable_sort(answer.ways.begin() + 1, answer.ways.end(),
+                   [](const NetworkWay& a, const NetworkWay& b) {
+                     return a.placement.predicted_s < b.placement.predicted_s;
+                   });
+  return answer;
 }
 
 }  // namespace
@@ -46,14 +94,16 @@ std::string answer_difference(std::span<const DenseTensor> outputs,
 NetworkAnswer place_network(const FixedProgram& fixed, std::span<const DenseTensor> inputs,
                             const std::vector<FoundBackend>& backends, CostStore* store,
                             const PlaceOptions& options, double hopeless) {
-  NetworkAnswer answer{all_ways(fixed, backends, store, options), 0};
-  const double best_s = answer.ways.front().placement.predicted_s;
+  NetworkAnswer answer = all_ways(fixed, backends, store, options);
+  double best_s = answer.ways.front().placement.predicted_s;
+  for (const NetworkWay& way : answer.ways) best_s = std::min(best_s, way.placement.predicted_s);
   std::vector<std::unique_ptr<PlacedProgram>> programs;
   std::vector<std::function<void()>> tasks;
   std::vector<std::size_t> way_of;
   for (std::size_t w = 0; w < answer.ways.size(); ++w) {
     NetworkWay& way = answer.ways[w];
-    if (w > 0 && way.placement.predicted_s > hopeless * best_s) continue;
+    const bool is_sum = way.kind != NetworkWay::Kind::network;
+    if (w > 0 && is_sum && way.placement.predicted_s > hopeless * best_s) continue;
     auto program = std::make_unique<PlacedProgram>(fixed, way.placement, backends);
     way.wrong = answer_difference(program->run(inputs), fixed.expected);
     if (!way.wrong.empty()) continue;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,7 +13,12 @@ namespace braid {
 
 /// One way to run a whole network.
 struct NetworkWay {
-  std::string name;  ///< "mix", or the one backend that runs what it can.
+  enum class Kind : std::uint8_t {
+    mix,      ///< Of all backends' kernels; with regions or without.
+    backend,  ///< The kernels of one backend, and braid's own for what it lacks.
+    network,  ///< The whole network as a library runs networks.
+  } kind = Kind::mix;
+  std::string name;  ///< "mix", "mix with regions", "onednn", "libtorch frozen".
   ProgramPlacement placement;
   /// Of whole runs. nullopt: not run, as its parts alone take too long.
   std::optional<Measurement> measured;
@@ -20,17 +26,23 @@ struct NetworkWay {
 };
 
 struct NetworkAnswer {
-  std::vector<NetworkWay> ways;  ///< The mix, then each backend by itself, by predicted time.
-  std::size_t chosen = 0;        ///< The fastest as a whole.
+  /// The mix of kernels first, then the others by predicted time.
+  std::vector<NetworkWay> ways;
+  std::size_t chosen = 0;             ///< The fastest as a whole.
+  std::vector<std::string> left_out;  ///< Libraries that do not run the whole network, and why.
+  std::int64_t region_kernels = 0;    ///< Regions that the mix with regions could hold.
+  std::int64_t regions_measured = 0;  ///< Of these, measured now.
 };
 
-/// Places a network on all backends together and on each by itself, with reference kernels for what
-/// these lack, and runs the results as wholes, interleaved. Times of kernels leave out what one
-/// does to the caches of the next, so the mix that is best by its parts need not be best as a
-/// whole: the fastest measured is chosen, and is never slower than a backend by itself.
+/// Places a network on all backends together, on these and regions of them (`region_parts` of the
+/// options), on each backend by itself with reference kernels for what it lacks, and on each
+/// library that runs whole networks. Runs the results as wholes, interleaved. Times of kernels
+/// leave out what one does to the caches of the next, so the mix that is best by its parts need not
+/// be best as a whole: the fastest measured is chosen, and is never slower than any of these.
 ///
-/// Ways that should take over `hopeless` times what the best does are not run. Throws Error where
-/// no way gives the reference's answer.
+/// Ways whose parts take over `hopeless` times what those of the best do are not run; libraries
+/// that run whole networks are, since theirs are no sums. Throws Error where no way gives the
+/// reference's answer.
 NetworkAnswer place_network(const FixedProgram& fixed, std::span<const DenseTensor> inputs,
                             const std::vector<FoundBackend>& backends, CostStore* store,
                             const PlaceOptions& options = {}, double hopeless = 3);

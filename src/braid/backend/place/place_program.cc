@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
+#include <numeric>
 
 #include "braid/backend/place/candidate_costs.h"
 #include "braid/backend/place/candidates.h"
@@ -22,7 +24,10 @@ ProgramPlacement place_program(const FixedProgram& fixed, const std::vector<Foun
                                CostStore* store, const PlaceOptions& options) {
   ProgramPlacement result;
   const ProgramOpGraph graph = op_graph_of(fixed.program);
-  const std::vector<KernelCandidate> candidates = kernel_candidates(fixed, graph, backends);
+  std::vector<KernelCandidate> candidates = kernel_candidates(fixed, graph, backends);
+  for (KernelCandidate& each : region_candidates(fixed, backends, options.region_parts)) {
+    candidates.push_back(std::move(each));
+  }
   result.candidates = static_cast<std::int64_t>(candidates.size());
   CandidateCosts costs(fixed, graph, candidates, store, options, result);
   const LaidValues laid = laid_values(fixed, graph, candidates);
@@ -55,6 +60,31 @@ ProgramPlacement place_program(const FixedProgram& fixed, const std::vector<Foun
   std::sort(
       result.groups.begin(), result.groups.end(),
       [](const PlacedGroup& a, const PlacedGroup& b) { return a.nodes.back() < b.nodes.back(); });
+  return result;
+}
+
+std::optional<ProgramPlacement> whole_placement(const FixedProgram& fixed, const Backend& backend,
+                                                const BackendPattern& region, CostStore* store,
+                                                const PlaceOptions& options, std::string& problem) {
+  ProgramPlacement result;
+  KernelCandidate whole{&backend, &region, {}, {}, {}};
+  whole.nodes.resize(fixed.program.nodes.size());
+  std::iota(whole.nodes.begin(), whole.nodes.end(), 0);
+  if (whole.nodes.empty() || !region.accepts(region_job(fixed.program, whole.nodes, fixed.forms))) {
+    problem = "it lacks an operation";
+    return std::nullopt;
+  }
+  const ProgramOpGraph graph = op_graph_of(fixed.program);
+  const std::vector<KernelCandidate> candidates{whole};
+  CandidateCosts costs(fixed, graph, candidates, store, options, result);
+  result.predicted_s = costs.cost_s(0);
+  result.candidates = result.kernels = 1;
+  if (!std::isfinite(result.predicted_s)) {
+    problem = result.wrong.empty() ? "its library refuses the network" : result.wrong.front();
+    return std::nullopt;
+  }
+  result.groups.push_back(
+      {backend.name, region.name, std::move(whole.nodes), result.predicted_s, {}});
   return result;
 }
 

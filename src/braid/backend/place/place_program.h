@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,9 @@ struct PlaceOptions {
   std::int64_t threads = 1;      ///< As the backends were told, for the store.
   double cost_per_kernel_s = 0;  ///< What starting a kernel takes beside its measured time.
   double kernel_limit_s = 30;    ///< After which a kernel that is measured is taken to hang.
+  /// Into how many parts a program is divided at most for regions of backends
+  /// (region_candidates()); 0: kernels alone.
+  std::int64_t region_parts = 0;
 };
 
 /// Some nodes of a program and the kernel that computes them together.
@@ -59,8 +63,18 @@ struct ProgramPlacement {
 /// tensor and what it takes to turn it in the search. Every kernel's answer is held against the
 /// reference kernels' before it is measured, in a child process (measure_kernels.h).
 ///
+/// With `region_parts` regions of several parts of the program are candidates, too, as backends
+/// compile them, measured as regions.
+///
 /// `store` keeps the times, and has them for the next time; without one (nullptr) all are measured.
 ProgramPlacement place_program(const FixedProgram& fixed, const std::vector<FoundBackend>& backends,
                                CostStore* store, const PlaceOptions& options = {});
+
+/// The whole program as one region of a backend, by the name that its pattern has there; nullopt
+/// where the backend does not take the program, and where its kernel cannot be made, fails or is
+/// wrong, of which `problem` says what is known.
+std::optional<ProgramPlacement> whole_placement(const FixedProgram& fixed, const Backend& backend,
+                                                const BackendPattern& region, CostStore* store,
+                                                const PlaceOptions& options, std::string& problem);
 
 }  // namespace braid

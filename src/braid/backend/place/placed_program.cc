@@ -1,6 +1,7 @@
 #include "braid/backend/place/placed_program.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -20,14 +21,32 @@ struct PlacedProgram::Step {
   std::unique_ptr<ComputeKernel> kernel;
   /// Values of the program and how they lie; -1 for what is left out.
   std::vector<std::pair<ValueId, ImageLayout>> inputs;
-  ValueId output = -1;  ///< Of kernels.
+  std::vector<ValueId> outputs;  ///< Of kernels.
   ImageLayout writes = ImageLayout::plain;
 };
 
 namespace {
 
-const KernelCandidate& candidate_of(const std::vector<KernelCandidate>& candidates,
-                                    const PlacedGroup& group) {
+/// The group as a region of a backend that takes it.
+std::optional<KernelCandidate> region_of(const FixedProgram& fixed,
+                                         const std::vector<FoundBackend>& backends,
+                                         const PlacedGroup& group) {
+  const auto count = static_cast<NodeId>(group.nodes.size());
+  const bool follow = group.nodes.back() - group.nodes.front() + 1 == count;
+  if (!follow || group.layouts != KernelLayouts{}) return std::nullopt;
+  for (const FoundBackend& found : backends) {
+    if (!found.backend || found.name != group.backend) continue;
+    for (const BackendPattern& each : found.backend->regions) {
+      if (each.name != group.pattern) continue;
+      if (!each.accepts(region_job(fixed.program, group.nodes, fixed.forms))) continue;
+      return KernelCandidate{&*found.backend, &each, {}, group.nodes, {}};
+    }
+  }
+  return std::nullopt;
+}
+
+KernelCandidate candidate_of(const std::vector<KernelCandidate>& candidates,
+                             const PlacedGroup& group) {
   for (const KernelCandidate& each : candidates) {
     if (each.nodes != group.nodes || each.layouts != group.layouts) continue;
     if (each.backend == nullptr
@@ -87,7 +106,7 @@ class PlacedProgram::Builder {
       auto step = std::make_unique<Step>();
       step->kernel = turning_pattern(turn.from, turn.to).make({});
       step->inputs.emplace_back(value, turn.from);
-      step->output = value;
+      step->outputs = {value};
       step->writes = layout;
       keep(value, layout);
       placed_.steps_.push_back(std::move(step));
@@ -111,15 +130,17 @@ class PlacedProgram::Builder {
   }
 
   void make_kernel(const PlacedGroup& group, const KernelCandidate& candidate, Step& step) {
-    const KernelJob job = kernel_job(fixed_.program, graph_, candidate.match, fixed_.forms);
+    const KernelJob job = candidate_job(fixed_, graph_, candidate);
     step.kernel = candidate.pattern->make(job);
     if (step.kernel == nullptr) {
       throw Error(fmt::format("{} makes no kernel for {}", group.backend, group.pattern));
     }
     // The region's inputs are what it reads that is no constant, each once.
     for (const auto& read : layouts_read(fixed_, graph_, candidate)) step.inputs.push_back(read);
-    step.output = graph_.program_value[at(candidate.match.nodes.back())];
-    keep(step.output, step.writes);
+    step.outputs = candidate.is_region()
+                       ? values_written(fixed_, candidate)
+                       : std::vector{graph_.program_value[at(candidate.match.nodes.back())]};
+    for (const ValueId output : step.outputs) keep(output, step.writes);
   }
 
   PlacedProgram& placed_;
@@ -141,7 +162,8 @@ PlacedProgram::PlacedProgram(const FixedProgram& fixed, const ProgramPlacement& 
   const std::vector<KernelCandidate> candidates =
       kernel_candidates(fixed, builder.graph(), backends);
   for (const PlacedGroup& group : placement.groups) {
-    builder.add(group, candidate_of(candidates, group));
+    const std::optional<KernelCandidate> region = region_of(fixed, backends, group);
+    builder.add(group, region ? *region : candidate_of(candidates, group));
   }
   for (const ValueId output : program_.outputs) builder.need(output, ImageLayout::plain);
 }
@@ -168,13 +190,18 @@ std::vector<DenseTensor> PlacedProgram::run(std::span<const DenseTensor> inputs)
     return is_fed ? fed_[at(value)] : tensors_[at(static_cast<int>(layout))][at(value)].get();
   };
   std::vector<const DenseTensor*> operands;
+  std::vector<DenseTensor*> written;
   for (const std::unique_ptr<Step>& step : steps_) {
     operands.clear();
     for (const auto& [value, layout] : step->inputs) operands.push_back(tensor(value, layout));
     if (step->kernel == nullptr) {
       run_reference(*step, operands);
     } else {
-      step->kernel->run(operands, *tensors_[at(static_cast<int>(step->writes))][at(step->output)]);
+      written.clear();
+      for (const ValueId output : step->outputs) {
+        written.push_back(tensors_[at(static_cast<int>(step->writes))][at(output)].get());
+      }
+      step->kernel->run_all(operands, written);
     }
   }
   std::vector<DenseTensor> outputs;

@@ -27,6 +27,12 @@ std::vector<Read> layouts_read(const FixedProgram& fixed, const ProgramOpGraph& 
     }
     return reads;
   }
+  if (candidate.is_region()) {
+    for (const ValueId value : region_border(program, candidate.nodes).reads) {
+      reads.emplace_back(value, ImageLayout::plain);
+    }
+    return reads;
+  }
   const KernelLayouts& layouts = candidate.layouts;
   for (std::size_t i = 0; i < candidate.match.leaves.size(); ++i) {
     const ValueId value = graph.program_value[at(candidate.match.leaves[i])];
@@ -39,6 +45,7 @@ std::vector<Read> layouts_read(const FixedProgram& fixed, const ProgramOpGraph& 
 }
 
 std::vector<ValueId> values_written(const FixedProgram& fixed, const KernelCandidate& candidate) {
+  if (candidate.is_region()) return region_border(fixed.program, candidate.nodes).writes;
   std::vector<ValueId> written;
   for (const ValueId output : fixed.program.nodes[at(candidate.nodes.back())].outputs) {
     if (output >= 0) written.push_back(output);

@@ -62,7 +62,13 @@ std::string search_text(const PlacementReport& report) {
   const std::int64_t skipped = mix.kernels - mix.measured - mix.known - mix.refused -
                                static_cast<std::int64_t>(mix.wrong.size());
   if (skipped > 0) text += fmt::format(", {} that no fastest mix can hold not measured", skipped);
-  return text + ".\n";
+  text += ".\n";
+  if (report.answer.region_kernels > 0) {
+    text += fmt::format("So could {}: {} measured now.\n",
+                        counted(report.answer.region_kernels, "region"),
+                        report.answer.regions_measured);
+  }
+  return text;
 }
 
 /// How the time of the whole compares with the sum of its parts.
@@ -95,7 +101,7 @@ std::string ways_table(const PlacementReport& report) {
   const NetworkWay& chosen = report.chosen();
   for (const NetworkWay& way : report.answer.ways) {
     const bool is_chosen = &way == &chosen;
-    std::string name = way.name == "mix" ? "mix" : way.name + " alone";
+    std::string name = way.name + (way.kind == NetworkWay::Kind::backend ? " alone" : "");
     if (is_chosen) name += " (chosen)";
     std::string interval, slower;
     if (way.measured) {
@@ -124,10 +130,18 @@ std::string placement_report_text(const PlacementReport& report) {
   for (const std::string& wrong : mix.placement.wrong) {
     text += fmt::format("Left out: {}\n", wrong);
   }
+  for (const std::string& each : report.answer.left_out) {
+    text += fmt::format("Left out: {}\n", each);
+  }
   text += "\n" + groups_table(report) + "\n" + ways_table(report);
   text +=
       "\nalone: what the backend has no kernel for is run by braid's own: copies, and reference "
       "kernels, which are slow.\n";
+  for (const NetworkWay& way : report.answer.ways) {
+    if (way.kind != NetworkWay::Kind::network) continue;
+    text += "libtorch eager, frozen, mobile: the whole network as libtorch runs it.\n";
+    break;
+  }
   return text + sum_text(report);
 }
 
