@@ -10,7 +10,7 @@
 #include "braid/base/file.h"
 #include "braid/base/temporary_folder.h"
 
-#include "cli/program.h"
+#include "cli/program_here.h"
 
 namespace braid {
 namespace {

@@ -11,6 +11,8 @@
 #include "braid/base/file.h"
 #include "braid/base/temporary_folder.h"
 
+#include "cli/program_here.h"
+
 namespace braid {
 namespace {
 

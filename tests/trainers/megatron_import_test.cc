@@ -48,6 +48,57 @@ TEST(MegatronImport, TakesTheDefaultsOfItsParser) {
   EXPECT_EQ(run.parallel.recompute, Recompute::none);
 }
 
+TEST(MegatronImport, RedirectionsAreNoArguments) {
+  for (const char* end : {" 2>&1 | tee log", " > log 2>&1 &", " 2> err", " >> log", " &> log"}) {
+    const Import run = import(std::string("--recompute-granularity full") + end);
+    EXPECT_EQ(run.parallel.recompute, Recompute::full) << end;
+    EXPECT_THAT(run.unknown, IsEmpty()) << end;
+  }
+  const Import evaluated = import_megatron(
+      "A='pretrain_gpt.py --micro-batch-size 1 --tensor-model-parallel-size 2 &> log'\neval $A",
+      "train.sh");
+  EXPECT_EQ(evaluated.parallel.tp, 2);
+}
+
+TEST(MegatronImport, ReadsTheArgumentsOfAFunctionalTest) {
+  const Import run = import_megatron(
+      "ENV_VARS:\n  A: 1\nMODEL_ARGS:\n  # parallel\n  --tensor-model-parallel-size: 2\n"
+      "  --micro-batch-size: 1\n  --global-batch-size: 256 # samples\n  --bf16: true\n"
+      "  --sequence-parallel: true\n  --swiglu: false\n"
+      "  --moe-layer-freq: ([0]*3+[1]*5)\n  --num-layers: 8\nMETRICS:\n  - lm loss\n",
+      "model_config.yaml");
+  EXPECT_EQ(run.parallel.tp, 2);
+  EXPECT_TRUE(run.parallel.sequence_parallel);
+  EXPECT_EQ(run.global_batch, 256);
+  EXPECT_EQ(run.precision->matmul, Dtype::bf16);
+  EXPECT_THAT(run.unknown, IsEmpty());
+}
+
+TEST(MegatronImport, WithoutABatchARankHasOneMicroBatch) {
+  EXPECT_EQ(import("").accumulation, 1);
+  EXPECT_EQ(import("--global-batch-size 64").accumulation, 0);
+}
+
+TEST(MegatronImport, SaysWhatItTakesOtherwise) {
+  const auto notes = [](const std::string& arguments) { return import(arguments).notes; };
+  EXPECT_THAT(notes("--recompute-activations"),
+              ElementsAre(::testing::HasSubstr("saves next to nothing")));
+  EXPECT_THAT(
+      notes("--tensor-model-parallel-size 4 --num-experts 8 --expert-tensor-parallel-size 2"),
+      ElementsAre(::testing::HasSubstr("--expert-tensor-parallel-size 2")));
+}
+
+TEST(MegatronImport, ReadsGatedActivationsAndWindowsOfEveryFewBlocks) {
+  const std::string sizes =
+      "--num-layers 4 --hidden-size 64 --num-attention-heads 4 --vocab-size 128 --seq-length 32 ";
+  const Import gated = import(sizes + "--quick-geglu --ffn-hidden-size 128");
+  ASSERT_TRUE(gated.shape.has_value());
+  EXPECT_TRUE(gated.shape->gated);
+  const Import windows = import(sizes + "--window-size (16,0) --window-attn-skip-freq 2");
+  ASSERT_TRUE(windows.shape.has_value());
+  EXPECT_EQ(windows.shape->windowed_blocks, "1010");
+}
+
 TEST(MegatronImport, ExpertsAreWholeWhereTheirTensorParallelSizeIsOne) {
   const std::string four = "--tensor-model-parallel-size 4 --sequence-parallel ";
   const std::string whole = four + "--expert-tensor-parallel-size 1 ";

@@ -299,6 +299,22 @@ void take_accumulation(const Import& run, const JobOptions& options, LoadedJob& 
                 [](const std::string& line) { return line.starts_with("global batch: "); });
 }
 
+namespace {
+
+/// What the samples of a data-parallel rank make when they are divided as the run says; 1 where
+/// they do not divide.
+int micro_batch_of(const Import& run, const Parallelism& p, const StatedDefaults& defaults) {
+  const std::int64_t others = std::int64_t{p.tp} * p.pp * p.cp;
+  const std::int64_t dp = std::max<std::int64_t>(
+      1, p.dp > 0 ? p.dp : defaults.devices / std::max<std::int64_t>(1, others));
+  const std::int64_t pieces = dp * run.steps_of_batch;
+  const std::int64_t size =
+      defaults.global_batch % pieces == 0 ? defaults.global_batch / pieces : 1;
+  return static_cast<int>(std::min<std::int64_t>(size, std::numeric_limits<int>::max()));
+}
+
+}  // namespace
+
 StatedConfiguration stated_configuration(const JobOptions& job, const StatedOptions& options,
                                          const StatedDefaults& defaults,
                                          std::vector<std::string>& not_given) {
@@ -307,9 +323,6 @@ StatedConfiguration stated_configuration(const JobOptions& job, const StatedOpti
   Parallelism& p = stated.parallel;
   if (run == nullptr) note_other_degrees(job, options, defaults.graph, not_given);
   p = run != nullptr ? run->parallel : usual_form(job, defaults.usual, not_given);
-  if (run != nullptr && !run->says_micro_batch && job.micro_batch.list().empty()) {
-    not_given.emplace_back("--micro-batch: 1");
-  }
   const auto take = [](const Degrees& degrees, const char* option, int& value) {
     check_single(degrees, option);
     if (given(degrees) > 0) value = given(degrees);
@@ -321,6 +334,10 @@ StatedConfiguration stated_configuration(const JobOptions& job, const StatedOpti
   take(job.ep, "ep", p.ep);
   take(job.vp, "vp", p.vp);
   take(job.micro_batch, "micro-batch", p.micro_batch);
+  if (run != nullptr && !run->says_micro_batch && job.micro_batch.list().empty()) {
+    if (run->steps_of_batch > 0) p.micro_batch = micro_batch_of(*run, p, defaults);
+    not_given.push_back(fmt::format("--micro-batch: {}", p.micro_batch));
+  }
   if (!job.sequence_parallel.empty()) p.sequence_parallel = job.sequence_parallel == "on";
   p.sequence_parallel = p.sequence_parallel && p.tp > 1;
   if (!job.whole_experts.empty()) p.whole_experts = job.whole_experts == "on";

@@ -48,6 +48,7 @@ struct StatedDefaults {
   const Import* run = nullptr;  ///< Read from a trainer's command line or file.
   const TrainerUsual& usual;    ///< Where that is null.
   const Graph& graph;
+  std::int64_t devices = 0, global_batch = 0;
 };
 
 /// The configuration that the options state. `not_given` gets a line for everything that is as the

@@ -182,7 +182,9 @@ int run(EvaluateOptions options, const Verb& verb) {
   const TrainerUsual usual = usual_of(trainer, loaded.system, loaded.job);
   const StatedConfiguration stated =
       stated_configuration(options.job, options.stated,
-                           {from ? &*from : nullptr, usual, loaded.graph}, evaluation.not_given);
+                           {from ? &*from : nullptr, usual, loaded.graph,
+                            loaded.system.device_count, loaded.job.global_batch},
+                           evaluation.not_given);
   if (from) take_notes(*from, options, loaded, evaluation);
   const TrainerLimits can = limits_with(from, loaded.space.can);
   evaluation.mine = stated_plan(loaded.job, loaded.system, can, stated);

@@ -14,6 +14,7 @@
 #include "braid/base/rounding.h"
 #include "braid/frontend/model.h"
 #include "braid/plan/excluded_forms.h"
+#include "braid/plan/names.h"
 #include "braid/plan/plan_json.h"
 #include "braid/plan/trainer_file.h"
 #include "braid/planners/job/outcomes.h"
@@ -511,6 +512,36 @@ TEST(BraidPlanner, BudgetIsKeptAndReported) {
   if (!cut.candidates.empty()) {
     EXPECT_GE(cut.objective, whole.objective);
     EXPECT_LE(cut.search_bound_s, whole.objective);
+  }
+}
+
+// Where ZeRO-1 alone was looked at whether memory asks for it or not, another stage, given by name,
+// found plans 2 to 39 % faster: trainers may lack ZeRO-1, and in pipelines ZeRO-2 hides more.
+TEST(BraidPlanner, NoStageOfZeroFindsAnythingFaster) {
+  for (const auto& [model, cluster, trainer, batch, length] :
+       {std::tuple{"vit-large", "gh200-quad:4", "accelerate", 12, 0},
+        {"qwen3-30b-a3b", "tpu-v6e-pod:32", "maxtext", 8, 4096},
+        {"gemma-3-1b", "p4d.24xlarge:24", "accelerate", 12, 4096},
+        {"bert-large", "gh200-quad:16", "ideal", 32, 512}}) {
+    const System system = load_system(cluster);
+    ModelOptions options;
+    options.seq_len = length;
+    Graph graph = load_model(model, options);
+    Job job;
+    job.graph = &graph;
+    job.global_batch = batch;
+    SpaceOptions space;
+    set_trainer(load_trainer(trainer), system, job, space);
+    adapt_graph(job.trainer.does, graph);
+    const double all_s = plan_braid(job, system, space, {}, {}).objective;
+    for (const Zero zero : {Zero::none, Zero::optimizer, Zero::gradients, Zero::parameters}) {
+      SpaceOptions limited = space;
+      limited.zero = zero;
+      if (!space.can.allows(zero, 1)) continue;
+      const Outcome found = plan_braid(job, system, limited, {}, {});
+      if (found.candidates.empty()) continue;
+      EXPECT_GE(found.objective, all_s * kBelowTolerance) << model << ", " << name_of(zero);
+    }
   }
 }
 

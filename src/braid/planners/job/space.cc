@@ -28,7 +28,8 @@ std::vector<int> divisors(std::int64_t number, std::int64_t most) {
 /// Stages of ZeRO that are looked at whether memory asks for them or not: without sharding, and
 /// the least that shards the optimizer's state, which costs another collective and saves work;
 /// where gradients are added up by kernels of their own also the least that shards gradients, which
-/// needs none. Of those that the trainer has.
+/// needs none; in pipelines all, as what is summed up with each micro-batch hides behind passes
+/// that others come too late for. Of those that the trainer has.
 std::vector<Zero> base_stages(const SpaceLimits& limits, const SpaceOptions& options, int pp) {
   std::vector<Zero> stages;
   const auto add_least_of = [&](std::initializer_list<Zero> ascending) {
@@ -41,6 +42,10 @@ std::vector<Zero> base_stages(const SpaceLimits& limits, const SpaceOptions& opt
   add_least_of({Zero::optimizer, Zero::gradients, Zero::parameters});
   add_least_of({Zero::none});
   if (limits.separate_accumulation) add_least_of({Zero::gradients, Zero::parameters});
+  if (pp > 1) {
+    add_least_of({Zero::gradients});
+    add_least_of({Zero::parameters});
+  }
   return stages;
 }
 

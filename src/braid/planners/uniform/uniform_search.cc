@@ -118,13 +118,13 @@ void UniformSearch::note_infeasible(const Configuration& configuration, int stag
   }
 }
 
-// Why it is enough to relax what memory bounds. Each trade (recomputation, a ZeRO stage, an
-// offload) leaves every pass, synchronisation and optimizer step as long as it was or makes it
-// longer, and lengthening anything shortens no iteration. So where the fastest of all assignments
-// that are looked at for a configuration fits, the same and any other takes no less after a trade,
-// and after any trades that follow it. Configurations of 1F1B which the search by path did not see
-// bounded by memory are held against assignments that do not fit when gaps are closed, and relaxed
-// then.
+// Why it is enough to relax what memory bounds. Each trade (recomputation, a ZeRO stage beyond
+// those that are looked at anyway, an offload) leaves every pass, synchronisation and optimizer
+// step as long as it was or makes it longer, and lengthening anything shortens no iteration. So
+// where the fastest of all assignments that are looked at for a configuration fits, the same and
+// any other takes no less after a trade, and after any trades that follow it. Configurations of
+// 1F1B which the search by path did not see bounded by memory are held against assignments that do
+// not fit when gaps are closed, and relaxed then.
 //
 // Which configurations are superfluous rests on the same: whatever trades make up a configuration,
 // it is reached by taking recomputation and ZeRO first, then the offloads of activations and

@@ -98,6 +98,7 @@ void read_batch(GivenArguments& given, Import& run) {
   run.says_micro_batch = micro > 0;
   if (micro > 0 && (steps > 0 || batch == 0)) run.accumulation = std::max<std::int64_t>(1, steps);
   if (batch == 0) return;
+  if (micro == 0) run.steps_of_batch = std::max<std::int64_t>(1, steps);
   // Counts all ranks but those of sequence parallelism as replicas.
   run.global_batch = batch;
   if (run.parallel.tp == 1) return;

@@ -141,10 +141,23 @@ class Reader {
     }
   }
 
+  /// "2>", ">>log", "&>": where output goes, which no program gets as an argument.
+  static bool is_redirection(const std::string& word) {
+    const std::size_t sign = word.find_first_not_of("0123456789&");
+    return sign != std::string::npos && word[sign] == '>';
+  }
+
   /// The words of a command without marks, of which the script takes note.
   void add_command(const ShellCommand& words) {
     ShellCommand plain;
+    bool is_target = false;
     for (std::string word : words) {
+      if (std::exchange(is_target, false)) continue;
+      if (word == "|") break;  // Of a variable's value.
+      if (is_redirection(word)) {
+        is_target = word.back() == '>';
+        continue;
+      }
       const bool is_no_word = !word.empty() && word.front() == kNoWord;
       for (const std::size_t number : take_marks(word)) {
         if (number >= names_.size()) continue;

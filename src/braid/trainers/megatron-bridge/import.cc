@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "braid/base/text.h"
+#include "braid/trainers/exchange/export.h"
 #include "braid/trainers/exchange/settings.h"
+#include "braid/trainers/exchange/shell_script.h"
 
 namespace braid {
 namespace {
@@ -15,9 +17,59 @@ constexpr std::array<std::string_view, 13> kSections = {
     "dist.",   "scheduler.",  "checkpoint.",    "tokenizer.", "rng.",
     "logger.", "validation.", "mixed_precision"};
 
-/// Overrides by "section.field", whatever the script calls its configuration.
-std::vector<Setting> overrides_of(std::string_view text) {
+/// Options of run_recipe.py and what they set (scripts/training/run_recipe.py).
+struct RecipeOption {
+  std::string_view option, short_form, setting;
+};
+constexpr RecipeOption kRecipeOptions[] = {
+    {"global_batch_size", "gb", "train.global_batch_size"},
+    {"micro_batch_size", "mb", "train.micro_batch_size"},
+    {"seq_length", "sl", "dataset.seq_length"},
+    {"tensor_model_parallel_size", "tp", "model.tensor_model_parallel_size"},
+    {"pipeline_model_parallel_size", "pp", "model.pipeline_model_parallel_size"},
+    {"context_parallel_size", "cp", "model.context_parallel_size"},
+    {"virtual_pipeline_model_parallel_size", "vp", "model.virtual_pipeline_model_parallel_size"},
+    {"expert_model_parallel_size", "ep", "model.expert_model_parallel_size"},
+    {"expert_tensor_parallel_size", "etp", "model.expert_tensor_parallel_size"}};
+
+/// The words behind run_recipe.py; empty where the text is no such command line.
+ShellCommand recipe_words(std::string_view text, const std::string& file) {
+  if (!contains(text, "run_recipe.py") || contains(text, "import ")) return {};
+  for (ShellCommand& command : read_shell_script(text, file).commands) {
+    const auto script = std::find_if(command.begin(), command.end(), [](const std::string& word) {
+      return word.ends_with("run_recipe.py");
+    });
+    if (script != command.end()) return {script + 1, command.end()};
+  }
+  return {};
+}
+
+/// What the options of a command line set, "-tp 4" and "--tensor_model_parallel_size=4" alike.
+std::vector<Setting> options_of_recipe(const ShellCommand& words) {
   std::vector<Setting> all;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (!word.starts_with('-')) continue;
+    std::string name = word.substr(word.find_first_not_of('-') == 1 ? 1 : 2);
+    std::string value;
+    if (const std::size_t sign = name.find('='); sign != std::string::npos) {
+      value = name.substr(sign + 1);
+      name.erase(sign);
+    } else if (i + 1 < words.size() && !words[i + 1].starts_with('-')) {
+      value = words[i + 1];
+    }
+    for (const RecipeOption& each : kRecipeOptions) {
+      if (name == each.option || name == each.short_form) {
+        all.push_back({std::string(each.setting), value, 0});
+      }
+    }
+  }
+  return all;
+}
+
+/// Overrides by "section.field", whatever the script calls its configuration.
+std::vector<Setting> overrides_of(std::string_view text, const ShellCommand& recipe) {
+  std::vector<Setting> all = options_of_recipe(recipe);
   for (Setting& each : settings_of(text)) {
     for (const std::string_view root : {"cfg.", "config.", "recipe."}) {
       if (each.name.starts_with(root)) each.name.erase(0, root.size());
@@ -126,9 +178,16 @@ bool is_megatron_bridge(std::string_view text) {
 }
 
 Import import_megatron_bridge(std::string_view text, const std::string& file) {
-  GivenArguments given = as_arguments(overrides_of(text), file);
+  const ShellCommand recipe = recipe_words(text, file);
+  GivenArguments given = as_arguments(overrides_of(text, recipe), file);
   Import run;
   run.trainer = "megatron-bridge";
+  for (std::size_t i = 0; i + 1 < recipe.size(); ++i) {
+    if (recipe[i] != "--model" && recipe[i] != "--recipe") continue;
+    run.notes.push_back(recipe[i] + " " + on_one_line(recipe[i + 1]) +
+                        ": the recipe's own settings are not read; what this line leaves out is "
+                        "taken as listed");
+  }
   run.model = model_of(text);
   for (const char* name :
        {"--dataset.sequence_length", "--dataset.seq_length", "--model.seq_length"}) {

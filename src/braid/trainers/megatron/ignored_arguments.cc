@@ -124,7 +124,6 @@ constexpr auto kIgnored = std::to_array<std::string_view>({
     "--yarn-beta-fast",
     "--yarn-beta-slow",
     "--softmax-type",
-    "--quick-geglu",
     "--glu-linear-offset",
     "--activation-func-clamp-value",
     "--rotary-percent",

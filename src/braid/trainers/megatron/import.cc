@@ -79,8 +79,9 @@ std::optional<ModelShape> read_shape(GivenArguments& given, Import& run) {
   shape.blocks = given.count_or("--num-layers", 0);
   shape.hidden = given.count_or("--hidden-size", 0);
   shape.heads = given.count_or("--num-attention-heads", 0);
-  shape.gated = given.has("--swiglu");
-  const std::int64_t inner = shape.gated ? shape.hidden * 8 / 3 / 64 * 64 : 4 * shape.hidden;
+  const bool swiglu = given.has("--swiglu"), geglu = given.has("--quick-geglu");
+  shape.gated = swiglu || geglu;
+  const std::int64_t inner = swiglu ? shape.hidden * 8 / 3 / 64 * 64 : 4 * shape.hidden;
   shape.inner = given.count_or("--ffn-hidden-size", inner);
   const std::int64_t width = shape.heads > 0 ? shape.hidden / shape.heads : 0;
   shape.head_dim = given.count_or("--kv-channels", width);
@@ -97,7 +98,10 @@ std::optional<ModelShape> read_shape(GivenArguments& given, Import& run) {
   shape.qkv_bias = given.has("--add-qkv-bias") || shape.linear_bias;
   shape.qk_norm = given.has("--qk-layernorm");
   shape.tied_embeddings = !given.has("--untie-embeddings-and-output-weights");
-  shape.activation = shape.gated ? "swiglu" : given.has("--squared-relu") ? "relu" : "gelu";
+  shape.activation = swiglu                        ? "swiglu"
+                     : geglu                       ? "geglu"
+                     : given.has("--squared-relu") ? "relu"
+                                                   : "gelu";
   const auto rate = [&](const char* name) {
     return finite_double(given.text(name).value_or("0.1")).value_or(0.1);
   };
@@ -127,6 +131,17 @@ std::optional<ModelShape> read_shape(GivenArguments& given, Import& run) {
   return shape;
 }
 
+/// "1101…": a list of --window-attn-skip-freq, or every so many blocks one without a window.
+std::optional<std::string> marks_of_windows(const std::string& text, std::int64_t blocks) {
+  if (contains(text, "[")) return marks_of_blocks(text, blocks);
+  const std::optional<double> every = finite_double(text);
+  if (!every || *every < 1 || *every > static_cast<double>(kMostSize)) return std::nullopt;
+  std::string marks(static_cast<std::size_t>(blocks), '1');
+  const auto step = static_cast<std::size_t>(*every);
+  for (std::size_t block = step; block <= marks.size(); block += step) marks[block - 1] = '0';
+  return marks;
+}
+
 /// Which blocks have experts, and which have windows.
 void read_marks(GivenArguments& given, Import& run) {
   const std::optional<std::string> experts = given.text("--moe-layer-freq");
@@ -145,8 +160,8 @@ void read_marks(GivenArguments& given, Import& run) {
     if (marks && marks->find('0', dense) != std::string::npos) shape.expert_blocks = *marks;
   }
   if (windows && shape.window > 0) {
-    const std::optional<std::string> marks = marks_of_blocks(*windows, shape.blocks);
-    if (!marks || !contains(*windows, "[")) {
+    const std::optional<std::string> marks = marks_of_windows(*windows, shape.blocks);
+    if (!marks) {
       unread("--window-attn-skip-freq", *windows, "all blocks have windows");
     } else if (contains(*marks, "0")) {
       shape.windowed_blocks = *marks;
@@ -225,10 +240,14 @@ void read_recomputation(GivenArguments& given, Import& run) {
   const std::string granularity = given.text("--recompute-granularity").value_or("");
   if (given.has("--recompute-activations") || granularity == "selective") {
     run.parallel.recompute = Recompute::selective;
-    if (const auto modules = given.text("--recompute-modules");
-        modules && !is_selective(*modules)) {
-      run.notes.push_back("--recompute-modules " + in_quotes(*modules) +
+    const std::string modules = given.text("--recompute-modules").value_or("core_attn");
+    if (!is_selective(modules)) {
+      run.notes.push_back("--recompute-modules " + in_quotes(modules) +
                           ": taken as selective recomputation");
+    } else if (!contains(modules, "moe_act")) {
+      run.notes.push_back("selective recomputation of " + in_quotes(modules) +
+                          ": fused kernels keep next to nothing of that, so that it saves next to "
+                          "nothing; here all that is cheap to compute again is recomputed");
     }
   }
   if (granularity != "full") return;
@@ -376,7 +395,39 @@ bool is_megatron(std::string_view text) {
                      [&](std::string_view sign) { return contains(text, sign); });
 }
 
+namespace {
+
+/// The command line of a file of the functional tests, whose MODEL_ARGS has lines "--name: value"
+/// (tests/functional_tests/test_cases/*/model_config.yaml); empty for other texts.
+std::string command_of_test(std::string_view text) {
+  if (!text.starts_with("MODEL_ARGS:\n") && !contains(text, "\nMODEL_ARGS:\n")) return "";
+  std::string command = "pretrain_gpt.py";
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    std::string_view line = text.substr(begin, end - begin);
+    begin = end + 1;
+    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+    const std::size_t colon = line.find(": ");
+    if (!line.starts_with("--") || colon == std::string_view::npos) continue;
+    std::string value(line.substr(colon + 2));
+    if (const std::size_t comment = value.find(" #"); comment != std::string::npos) {
+      value.erase(comment);
+    }
+    value.erase(value.find_last_not_of(" \r") + 1);
+    if (value == "false") continue;
+    const bool is_plain = value.find_first_of("'\"") == std::string::npos;
+    command += " " + std::string(line.substr(0, colon));
+    if (value != "true") command += is_plain ? " '" + value + "'" : " " + value;
+  }
+  return command;
+}
+
+}  // namespace
+
 Import import_megatron(std::string_view text, const std::string& file, std::int64_t blocks) {
+  if (const std::string command = command_of_test(text); !command.empty()) {
+    return import_megatron(command, file, blocks);
+  }
   const ShellScript script = read_shell_script(text, file);
   const Launch launch = find_launch(script, file);
   GivenArguments given(launch.arguments, file);
@@ -391,6 +442,10 @@ Import import_megatron(std::string_view text, const std::string& file, std::int6
   Parallelism& p = run.parallel;
   p.dp = 0;
   p.micro_batch = degree(given, "--micro-batch-size");
+  if (run.global_batch == 0) {
+    run.accumulation = 1;
+    run.not_given.emplace_back("--global-batch-size: a micro-batch on each data-parallel rank");
+  }
   p.tp = degree(given, "--tensor-model-parallel-size");
   p.cp = degree(given, "--context-parallel-size");
   p.ep = degree(given, "--expert-model-parallel-size");
@@ -399,6 +454,12 @@ Import import_megatron(std::string_view text, const std::string& file, std::int6
   const int expert_tp = degree(given, "--expert-tensor-parallel-size", p.tp);
   const bool has_experts = p.ep > 1 || given.count_or("--num-experts", 0) > 0;
   p.whole_experts = has_experts && p.tp > 1 && expert_tp == 1;
+  if (has_experts && expert_tp != 1 && expert_tp != p.tp) {
+    run.notes.push_back(
+        fmt::format("--expert-tensor-parallel-size {}: here experts are divided by "
+                    "all {} tensor-parallel ranks",
+                    expert_tp, p.tp));
+  }
   run.shape = read_shape(given, run);
   run.blocks = run.shape ? run.shape->blocks : given.count_or("--num-layers", 0);
   run.hidden = given.count_or("--hidden-size", 0);
