@@ -381,6 +381,8 @@ TEST(Html, SaysWhyItsPlanIsNotTheFastestAsTheTerminalDoes) {
   outcome.recommendation->fastest = outcome.candidates.front();
   outcome.recommendation->fastest->metrics.iteration_time_s *= 0.99;
   outcome.recommendation->ease_of_fastest.offload = true;
+  outcome.objective = outcome.recommendation->fastest->metrics.iteration_time_s;
+  outcome.evaluated = 2;
   const Alternatives found = alternatives_of(outcome);
   EXPECT_TRUE(found.rows.empty());
   EXPECT_THAT(plan_text(outcome), HasSubstr(found.why));
@@ -414,7 +416,7 @@ TEST(PlanText, PartsOfTheTimeAreShownAndLinesFit) {
   outcome.physical_bound.time_s = metrics.iteration_time_s / 2;
   outcome.physical_bound.binding = "arithmetic at peak";
   const std::string text = plan_text(outcome);
-  EXPECT_THAT(text, HasSubstr("50.0%"));  // the gap
+  EXPECT_THAT(text, HasSubstr("50.0 %"));  // the gap
   EXPECT_THAT(text, HasSubstr("compute"));
   EXPECT_THAT(text, HasSubstr("pipeline bubble"));
   EXPECT_LE(width_of(text), 140U);
