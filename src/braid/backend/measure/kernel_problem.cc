@@ -42,6 +42,7 @@ std::string first_problem(ComputeKernel& kernel, ImageLayout writes,
   std::vector<DenseTensor*> written;
   for (const DenseTensor& each : laid) pointers.push_back(&each);
   for (const DenseTensor& each : expected.outputs) outputs.emplace_back(each.type, each.shape);
+  written.reserve(outputs.size());
   for (DenseTensor& each : outputs) written.push_back(&each);
   for (int time = 0; time < 2; ++time) {
     kernel.run_all(pointers, written);
