@@ -28,26 +28,46 @@ std::string value_text(const AttributeValue& value) {
       value);
 }
 
+/// Takes values of a program into the region of a job, each once.
+class JobValues {
+ public:
+  JobValues(const Program& program, const std::vector<TensorForm>& forms, KernelJob& job)
+      : program_(program), forms_(forms), job_(job) {
+    job.region.name = program.name;
+    job.region.opset = program.opset;
+  }
+
+  bool has(ValueId value) const { return inner_.contains(value); }
+
+  /// Its number in the region; of -1, an operand that is left out, -1.
+  ValueId take(ValueId value) {
+    if (value < 0) return -1;
+    const auto [place, is_new] =
+        inner_.try_emplace(value, static_cast<ValueId>(job_.region.values.size()));
+    if (is_new) {
+      job_.region.values.push_back(program_.values[at(value)]);
+      job_.forms.push_back(forms_[at(value)]);
+    }
+    return place->second;
+  }
+
+ private:
+  const Program& program_;
+  const std::vector<TensorForm>& forms_;
+  KernelJob& job_;
+  std::map<ValueId, ValueId> inner_;  ///< From the program's values to the region's.
+};
+
 }  // namespace
 
 KernelJob kernel_job(const Program& program, const ProgramOpGraph& graph, const PatternMatch& match,
                      const std::vector<TensorForm>& forms) {
   KernelJob job;
-  job.region.name = program.name;
-  job.region.opset = program.opset;
-  std::map<ValueId, ValueId> inner;  // From the program's values to the region's.
-  const auto value_of = [&](ValueId value) {
-    const auto [place, is_new] =
-        inner.try_emplace(value, static_cast<ValueId>(job.region.values.size()));
-    if (is_new) {
-      job.region.values.push_back(program.values[at(value)]);
-      job.forms.push_back(forms[at(value)]);
-    }
-    return std::pair(place->second, is_new);
-  };
+  JobValues values(program, forms, job);
   for (const std::int32_t leaf : match.leaves) {
     const ValueId value = graph.program_value[at(leaf)];
-    const auto [id, is_new] = value_of(value);
+    const bool is_new = !values.has(value);
+    const ValueId id = values.take(value);
     job.leaves.push_back(id);
     const TensorForm& form = forms[at(value)];
     if (is_new && program.values[at(value)].constant == nullptr) {
@@ -58,11 +78,11 @@ KernelJob kernel_job(const Program& program, const ProgramOpGraph& graph, const 
     const NodeId number = graph.program_node[at(matched)];
     if (number < 0) continue;  // A projection, whose value its node computes.
     ProgramNode node = program.nodes[at(number)];
-    for (ValueId& input : node.inputs) input = input < 0 ? -1 : value_of(input).first;
-    for (ValueId& output : node.outputs) output = output < 0 ? -1 : value_of(output).first;
+    for (ValueId& input : node.inputs) input = values.take(input);
+    for (ValueId& output : node.outputs) output = values.take(output);
     job.region.nodes.push_back(std::move(node));
   }
-  job.region.outputs = {value_of(graph.program_value[at(match.nodes.back())]).first};
+  job.region.outputs = {values.take(graph.program_value[at(match.nodes.back())])};
   return job;
 }
 
@@ -104,37 +124,25 @@ RegionBorder region_border(const Program& program, const std::vector<NodeId>& no
 KernelJob region_job(const Program& program, const std::vector<NodeId>& nodes,
                      const std::vector<TensorForm>& forms) {
   KernelJob job;
-  job.region.name = program.name;
-  job.region.opset = program.opset;
-  std::map<ValueId, ValueId> inner;  // From the program's values to the region's.
-  const auto value_of = [&](ValueId value) {
-    if (value < 0) return ValueId{-1};
-    const auto [place, is_new] =
-        inner.try_emplace(value, static_cast<ValueId>(job.region.values.size()));
-    if (is_new) {
-      job.region.values.push_back(program.values[at(value)]);
-      job.forms.push_back(forms[at(value)]);
-    }
-    return place->second;
-  };
+  JobValues values(program, forms, job);
   const RegionBorder border = region_border(program, nodes);
   for (const ValueId value : border.reads) {
     const TensorForm& form = forms[at(value)];
-    job.leaves.push_back(value_of(value));
+    job.leaves.push_back(values.take(value));
     job.region.inputs.push_back({job.leaves.back(), form.type, form.shape});
   }
   for (const NodeId number : nodes) {
     ProgramNode node = program.nodes[at(number)];
     for (ValueId& input : node.inputs) {
       const bool is_new_constant =
-          input >= 0 && program.values[at(input)].constant && !inner.contains(input);
-      input = value_of(input);
+          input >= 0 && program.values[at(input)].constant && !values.has(input);
+      input = values.take(input);
       if (is_new_constant) job.leaves.push_back(input);
     }
-    for (ValueId& output : node.outputs) output = value_of(output);
+    for (ValueId& output : node.outputs) output = values.take(output);
     job.region.nodes.push_back(std::move(node));
   }
-  for (const ValueId value : border.writes) job.region.outputs.push_back(value_of(value));
+  for (const ValueId value : border.writes) job.region.outputs.push_back(values.take(value));
   return job;
 }
 
