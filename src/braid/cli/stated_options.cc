@@ -266,20 +266,27 @@ Parallelism usual_form(const JobOptions& job, const TrainerUsual& usual,
   return p;
 }
 
+/// What the form says, or what its other degrees leave of the devices.
+std::int64_t data_parallel_ranks(const Parallelism& p, std::int64_t devices) {
+  const std::int64_t others = std::max<std::int64_t>(1, std::int64_t{p.tp} * p.pp * p.cp);
+  return std::max<std::int64_t>(1, p.dp > 0 ? p.dp : devices / others);
+}
+
 }  // namespace
 
 void take_accumulation(const Import& run, const JobOptions& options, LoadedJob& loaded) {
   if (run.accumulation == 0 || options.global_batch != 0) return;
-  const auto value = [](const Degrees& degrees, int otherwise) -> std::int64_t {
-    return given(degrees) > 0 ? given(degrees) : otherwise;
+  const auto take = [](const Degrees& degrees, int& value) {
+    if (given(degrees) > 0) value = given(degrees);
   };
-  const Parallelism& p = run.parallel;
-  const std::int64_t devices = loaded.system.device_count;
-  const std::int64_t others = std::max<std::int64_t>(
-      1, value(options.tp, p.tp) * value(options.pp, p.pp) * value(options.cp, p.cp));
-  const std::int64_t dp = std::max<std::int64_t>(
-      1, value(options.dp, p.dp) > 0 ? value(options.dp, p.dp) : devices / others);
-  const std::int64_t of_rank = value(options.micro_batch, p.micro_batch) * run.accumulation;
+  Parallelism p = run.parallel;
+  take(options.tp, p.tp);
+  take(options.pp, p.pp);
+  take(options.cp, p.cp);
+  take(options.dp, p.dp);
+  take(options.micro_batch, p.micro_batch);
+  const std::int64_t dp = data_parallel_ranks(p, loaded.system.device_count);
+  const std::int64_t of_rank = p.micro_batch * run.accumulation;
   if (of_rank > std::numeric_limits<int>::max() / dp) {
     throw Error(Where{"", 0, "--from"}, "an iteration has more than 2^31 samples",
                 "give --global-batch");
@@ -304,10 +311,7 @@ namespace {
 /// What the samples of a data-parallel rank make when they are divided as the run says; 1 where
 /// they do not divide.
 int micro_batch_of(const Import& run, const Parallelism& p, const StatedDefaults& defaults) {
-  const std::int64_t others = std::int64_t{p.tp} * p.pp * p.cp;
-  const std::int64_t dp = std::max<std::int64_t>(
-      1, p.dp > 0 ? p.dp : defaults.devices / std::max<std::int64_t>(1, others));
-  const std::int64_t pieces = dp * run.steps_of_batch;
+  const std::int64_t pieces = data_parallel_ranks(p, defaults.devices) * run.steps_of_batch;
   const std::int64_t size =
       defaults.global_batch % pieces == 0 ? defaults.global_batch / pieces : 1;
   return static_cast<int>(std::min<std::int64_t>(size, std::numeric_limits<int>::max()));
