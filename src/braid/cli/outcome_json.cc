@@ -193,7 +193,8 @@ Json outcome_to_json(const Outcome& outcome, const std::string& planner, double 
   json["search"] = {{"wall_s", wall_s},
                     {"work", outcome.work},
                     {"evaluated", outcome.evaluated},
-                    {"bound_s", outcome.search_bound_s}};
+                    {"bound_s", outcome.search_bound_s},
+                    {"assignments_bound_s", outcome.assignments_bound_s}};
   json["objective"] = objective_to_json(outcome);
   json["recommendation"] = recommendation_to_json(outcome);
   json["fastest"] = nullptr;

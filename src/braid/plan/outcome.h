@@ -69,6 +69,9 @@ struct Outcome {
   std::optional<Recommendation> recommendation;
   LowerBound physical_bound;  ///< No plan at all can be faster.
   double search_bound_s = 0;  ///< No plan in the planner's space is faster (= best when optimal).
+  /// Where the space leaves out assignments of layers to stages: with them in it, no plan is
+  /// faster.
+  double assignments_bound_s = 0;
   /// What that space is, for people, to follow a colon; may be empty.
   std::string space;
   std::string objective_name;

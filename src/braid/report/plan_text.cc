@@ -278,13 +278,22 @@ std::string objective_text(const Outcome& outcome) {
 std::string search_text(const Outcome& outcome) {
   const bool of_first = !outcome.recommendation || !outcome.recommendation->fastest;
   if (outcome.status == Status::optimal) {
-    return fmt::format("{}: no plan of the searched space {} ({} bounds, {} plans timed).{}\n",
-                       of_first ? "Proven" : "The fastest is proven",
-                       is_simulated_objective(outcome)
-                           ? "is faster"
-                           : "has less of its own objective, which is not the time above",
-                       outcome.work, outcome.evaluated,
-                       outcome.space.empty() ? "" : " That space: " + outcome.space + ".");
+    const bool leaves_out = outcome.assignments_bound_s > 0;
+    std::string text = fmt::format(
+        "{}{} {} ({} bounds, {} plans timed).", of_first ? "Proven" : "The fastest is proven",
+        leaves_out ? " within the searched space: no plan of it"
+                   : ": no plan of the searched space",
+        is_simulated_objective(outcome)
+            ? "is faster"
+            : "has less of its own objective, which is not the time above",
+        outcome.work, outcome.evaluated);
+    if (!outcome.space.empty()) text += " That space: " + outcome.space + ".";
+    if (leaves_out) {
+      text += fmt::format(
+          " Other ways to deal layers out may be faster; none takes less than {:.3g} s.",
+          outcome.assignments_bound_s);
+    }
+    return text + "\n";
   }
   if (outcome.search_bound_s > 0) {
     return fmt::format(

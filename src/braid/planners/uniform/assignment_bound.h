@@ -15,6 +15,12 @@ namespace braid {
 
 // What no assignment of layers to stages can be faster than.
 
+/// Whether only some assignments of layers to stages are tried (docs/design.md, "braid").
+inline bool leaves_assignments_out(const ChainJob& chain, const Configuration& configuration) {
+  return configuration.pp > 1 && !chain.dealt_evenly &&
+         configuration.schedule != ScheduleKind::one_f_one_b;
+}
+
 /// A lower bound on the iteration time of any partition of the layers under this configuration, in
 /// O(1) once the table is there.
 double configuration_bound_s(const ChainJob& chain, LayerTables& tables,

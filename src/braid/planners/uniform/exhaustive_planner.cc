@@ -70,6 +70,10 @@ class ExhaustiveWalk {
   }
 
   void visit(const Configuration& configuration) {
+    if (leaves_assignments_out(chain_, configuration)) {
+      others_bound_s_ =
+          std::min(others_bound_s_, configuration_bound_s(chain_, tables_, configuration));
+    }
     if (configuration.schedule == ScheduleKind::one_f_one_b && configuration.pp > 1 &&
         !chain_.dealt_evenly) {
       visit_uneven(configuration);
@@ -103,6 +107,7 @@ class ExhaustiveWalk {
     best_.add(with_single_changes(chain_, tables_, best_.found().front(), {limits, space_},
                                   outcome.evaluated, scratch_));
     outcome.space = kBraidSpace;
+    if (others_bound_s_ < best_.best_s()) outcome.assignments_bound_s = others_bound_s_;
     finish_outcome(chain_, tables_, best_, std::min(best_.best_s(), closed.residual_bound_s),
                    "exhaustive", outcome);
     return outcome;
@@ -210,6 +215,8 @@ class ExhaustiveWalk {
   std::optional<OneFOneBPartitioner> partitioner_;
   const LayerTable* partitioner_table_ = nullptr;
   std::vector<BoundedConfiguration> unproven_;
+  /// Nothing that the space leaves out is faster.
+  double others_bound_s_ = kInfinity;
   std::optional<Infeasibility> nearest_;
 };
 

@@ -165,7 +165,7 @@ void UniformSearch::note_without_offload(const FoundPlan& found) {
 }
 
 double UniformSearch::least_of_interest_s(const Configuration& configuration) const {
-  return best_.cutoff_s() * (has_others(configuration) ? kNearlyBest : 1);
+  return best_.cutoff_s() * (leaves_assignments_out(chain_, configuration) ? kNearlyBest : 1);
 }
 
 void UniformSearch::look_at(const Configuration& configuration, double bound_s) {
@@ -190,7 +190,8 @@ void UniformSearch::look_at(const Configuration& configuration, double bound_s) 
     }
   }
   FoundPlan found{assessment.iteration_time_s, configuration, std::move(assessment.ends)};
-  if (has_others(configuration) && !found.ends.empty()) nearly_best_.push_back(found);
+  if (leaves_assignments_out(chain_, configuration) && !found.ends.empty())
+    nearly_best_.push_back(found);
   if (found.time_s >= cutoff_s) return;
   note_without_offload(found);
   best_.add(std::move(found));
@@ -219,6 +220,8 @@ void UniformSearch::step(const OpenNode& node) {
   }
   ++evaluated_;
   const Configuration& configuration = node.range.configuration;
+  if (leaves_assignments_out(chain_, configuration))
+    others_bound_s_ = std::min(others_bound_s_, node.bound_s);
   const auto look = [&] {
     if (has_few_assignments(chain_, configuration) &&
         !may_be_faster(chain_, tables_, configuration, least_of_interest_s(configuration))) {
@@ -380,6 +383,7 @@ Outcome UniformSearch::run() {
   }
   if (best_.found().empty()) return finish_without_plan(std::move(outcome));
   outcome.space = kBraidSpace;
+  if (others_bound_s_ < bound_s()) outcome.assignments_bound_s = others_bound_s_;
   finish_outcome(chain_, tables_, best_, bound_s(), "braid", outcome);
   return outcome;
 }

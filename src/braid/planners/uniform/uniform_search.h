@@ -142,11 +142,6 @@ class UniformSearch {
   bool is_superfluous(const Configuration& configuration, const Configuration& next,
                       const Assessment& assessment) const;
 
-  /// Whether other assignments may be faster than those that are tried.
-  bool has_others(const Configuration& configuration) const {
-    return configuration.pp > 1 && !chain_.dealt_evenly &&
-           configuration.schedule != ScheduleKind::one_f_one_b;
-  }
   /// What is not faster is not timed.
   double least_of_interest_s(const Configuration& configuration) const;
 
@@ -179,9 +174,11 @@ class UniformSearch {
   std::vector<BoundedConfiguration> unproven_;
   std::vector<BoundedConfiguration> unproven_aside_;  ///< Those without offload, kept aside.
   bool leaves_out_offload_ = false;                   ///< go_on_without_offload().
-  std::vector<FoundPlan> nearly_best_;                ///< Met with has_others(), when they were.
+  std::vector<FoundPlan> nearly_best_;  ///< Met with leaves_assignments_out(), when they were.
   /// No assignment that was not looked at is faster than this.
   double residual_bound_s_ = kInfinity;
+  /// The same of those that the space leaves out.
+  double others_bound_s_ = kInfinity;
   std::optional<Infeasibility> nearest_;
   /// Of what sums alone show not to fit, what is least far from it.
   struct Hopeless {

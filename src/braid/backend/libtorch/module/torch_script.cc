@@ -48,8 +48,8 @@ jit::Module traced(const KernelJob& job) {
 
 class TorchScriptKernel : public ComputeKernel {
  public:
-  TorchScriptKernel(jit::Module module, std::size_t inputs)
-      : module_(std::move(module)), layouts_(inputs, ImageLayout::plain) {}
+  TorchScriptKernel(const jit::Module& module, std::size_t inputs)
+      : module_(module), layouts_(inputs, ImageLayout::plain) {}
 
   void run(std::span<const DenseTensor* const> inputs, DenseTensor& output) override {
     DenseTensor* const outputs[] = {&output};
