@@ -18,6 +18,7 @@
 #include "braid/evaluate/service_evaluation.h"
 #include "braid/serve/launch/launch_reader.h"
 #include "braid/serve/launch/stated_service.h"
+#include "braid/serve/served_model.h"
 #include "braid/serve/served_names.h"
 
 namespace braid {
@@ -31,13 +32,18 @@ bool is_file(const std::string& from) {
 std::string text_of(const std::string& from) { return is_file(from) ? read_file(from) : from; }
 std::string name_of(const std::string& from) { return is_file(from) ? from : "--from"; }
 
-/// A model that a command line names, as the catalogue calls it.
-std::string model_name(const std::string& given, const std::string& launched,
-                       const char* argument) {
-  if (!given.empty()) return given;
-  if (const auto known = served_name_of(launched)) return *known;
+/// The model that is given, else the one that a command line names. Throws Error where neither is.
+ServedModel model_of(const std::string& given, const std::string& launched, const char* argument) {
+  if (!given.empty()) return load_served_model(given);
   if (launched.empty()) throw Error(std::string(argument) + " is required", "name one");
-  return launched;
+  const auto known = served_name_of(launched);
+  // A folder of that name has the model itself.
+  if (!known || std::filesystem::exists(launched)) return load_served_model(launched);
+  ServedModel model = load_served_model(*known);
+  if (const std::int64_t positions = positions_of_checkpoint(launched); positions > 0) {
+    model.positions = positions;
+  }
+  return model;
 }
 
 /// The largest request must fit what the engine is told to take.
@@ -171,8 +177,7 @@ int evaluate_service_command(const ServiceCommand& command) {
                 "how long requests are is not known", "give both --input-len and --output-len");
   }
   const double rate = rate_of(command.asked);
-  const ServedModel model =
-      load_served_model(model_name(options.model, launched.workers.front().model, "MODEL"));
+  const ServedModel model = model_of(options.model, launched.workers.front().model, "MODEL");
   const System system = load_devices(options.cluster, options.chip);
   const ChipKernels kernels = served_kernels(system);
   ServingJob job;
@@ -185,7 +190,7 @@ int evaluate_service_command(const ServiceCommand& command) {
   const LaunchedDraft drafts = draft_of(launched);
   std::optional<ServedModel> draft;
   if (!drafts.model.empty()) {
-    draft = load_served_model(model_name(command.asked.draft, drafts.model, "--draft"));
+    draft = model_of(command.asked.draft, drafts.model, "--draft");
     check_draft(*draft, model, job.input_tokens + job.output_tokens);
   } else if (!command.asked.draft.empty() || command.asked.draft_tokens > 0) {
     throw Error(Where{"", 0, command.asked.draft.empty() ? "--draft-tokens" : "--draft"},
@@ -198,6 +203,12 @@ int evaluate_service_command(const ServiceCommand& command) {
   ServiceEvaluation evaluation = evaluate_service(stated, job, !command.alone);
   evaluation.not_known = launched.unknown;
   evaluation.not_modelled = launched.notes;
+  const auto named = served_name_of(launched.workers.front().model);
+  if (named && !options.model.empty() && *named != options.model) {
+    evaluation.not_modelled.push_back(fmt::format("{}: {} is served in place of {}, as MODEL says",
+                                                  launched.workers.front().model, options.model,
+                                                  *named));
+  }
   const bool holds = evaluation.mine.holds_targets();
   if (options.json) {
     Json json = evaluation_json(evaluation);

@@ -41,12 +41,17 @@ void print_provenance(const std::vector<Provenance>& provenance) {
   }
 }
 
-void print_level(const NetworkLevel& level, const char* units) {
+/// `limited_by_uplinks`: each unit sends what its own uplink, printed above, lets it.
+void print_level(const NetworkLevel& level, const char* units, bool limited_by_uplinks = false) {
   std::string text = fmt::format("{} of {} {}", name_of(level.topology), level.size, units);
   if (!level.torus_dims.empty()) text += fmt::format(" ({})", fmt::join(level.torus_dims, " x "));
-  text += fmt::format(", {} a device", format_bytes_per_s(level.bytes_per_s));
-  if (level.unit_bytes_per_s > level.bytes_per_s) {
-    text += fmt::format(", {} a unit", format_bytes_per_s(level.unit_bytes_per_s));
+  if (limited_by_uplinks) {
+    text += ", each with its uplink";
+  } else {
+    text += fmt::format(", {} a device", format_bytes_per_s(level.bytes_per_s));
+    if (level.unit_bytes_per_s > level.bytes_per_s) {
+      text += fmt::format(", {} a unit", format_bytes_per_s(level.unit_bytes_per_s));
+    }
   }
   if (level.rails > 1) text += fmt::format(" on {} rails", level.rails);
   if (level.oversubscription > 1) text += fmt::format(", {:g}:1", level.oversubscription);
@@ -117,7 +122,12 @@ void print_system(const System& system) {
     power_w += group.chip.power_w.value_or(0) * static_cast<double>(devices);
     rest -= devices;
   }
-  for (const NetworkLevel& level : system.levels) print_level(level, "units");
+  const bool have_uplinks =
+      std::all_of(system.groups.begin(), system.groups.end(),
+                  [](const DeviceGroup& group) { return group.node_bytes_per_s > 0; });
+  for (std::size_t l = 0; l < system.levels.size(); ++l) {
+    print_level(system.levels[l], "units", l == 0 && have_uplinks);
+  }
   if (!system.bandwidth_matrix.empty()) {
     line("bandwidth matrix", fmt::format("{0} x {0}", system.device_count));
   }

@@ -1,16 +1,13 @@
 #include "braid/serve/number_formats.h"
 
 #include <algorithm>
-#include <span>
 
 #include "braid/base/document.h"
-#include "braid/base/embedded_file.h"
 #include "braid/base/error.h"
 #include "braid/kernels/number_format.h"
+#include "braid/serve/serving_files.h"
 
 namespace braid {
-
-std::span<const EmbeddedFile> embedded_serving();
 
 namespace {
 
@@ -25,9 +22,7 @@ std::string checked_format(const Value& value) {
 }
 
 std::vector<FormatEntry> read_formats() {
-  const EmbeddedFile& file = embedded_serving().front();
-  const Document document =
-      Document::parse(file.text, Document::Syntax::yaml, std::string(file.file));
+  const Document document = serving_file("formats");
   std::vector<FormatEntry> entries;
   for (const Value& value : document.root()["formats"].elements()) {
     value.expect_only({"precision", "of", "attention", "dense", "experts", "cache", "source"});

@@ -2,6 +2,10 @@
 
 #include <array>
 #include <cctype>
+#include <vector>
+
+#include "braid/base/document.h"
+#include "braid/serve/serving_files.h"
 
 namespace braid {
 namespace {
@@ -10,28 +14,6 @@ struct NamePair {
   std::string_view begins, name;
 };
 
-/// Beginnings of the last part of a path, without case; R1 and V3.1 have V3's shape, K2.5's
-/// language model K2's.
-constexpr std::array kModels = {
-    NamePair{"deepseek-r1", "deepseek-v3"},
-    NamePair{"deepseek-v3", "deepseek-v3"},
-    NamePair{"deepseek-v2", "deepseek-v2"},
-    NamePair{"llama-3.1-8b", "llama-3-8b"},
-    NamePair{"llama-3.1-70b", "llama-3-70b"},
-    NamePair{"llama-3.3-70b", "llama-3-70b"},
-    NamePair{"llama-3.1-405b", "llama-3-405b"},
-    NamePair{"gpt-oss-120b", "gpt-oss-120b"},
-    NamePair{"qwen3-32b", "qwen3-32b"},
-    NamePair{"qwen3-235b", "qwen3-235b-a22b"},
-    NamePair{"qwen3-30b", "qwen3-30b-a3b"},
-    NamePair{"qwen3-8b", "qwen3-8b"},
-    NamePair{"qwen3.5-397b", "qwen3.5-397b-a17b"},
-    NamePair{"minimax-m2", "minimax-m2.5"},
-    NamePair{"kimi-k2", "kimi-k2"},
-    NamePair{"glm-5", "glm-5"},
-    NamePair{"mixtral-8x7b", "mixtral-8x7b"},
-    NamePair{"mixtral-8x22b", "mixtral-8x22b"},
-};
 constexpr std::array kSystems = {
     NamePair{"a100_sxm", "dgx-a100"}, NamePair{"h100_sxm", "dgx-h100"},
     NamePair{"h200_sxm", "dgx-h200"}, NamePair{"b200_sxm", "dgx-b200"},
@@ -39,20 +21,71 @@ constexpr std::array kSystems = {
     NamePair{"gb300", "gb300-nvl72"},
 };
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return result;
+struct Checkpoint {
+  std::string begins;
+  std::string model;  ///< Empty: none that is known here.
+  std::string published;
+  std::int64_t positions = 0;
+};
+
+struct WeightsWord {
+  std::string has, precision;
+};
+
+struct Names {
+  std::vector<Checkpoint> checkpoints;
+  std::vector<WeightsWord> weights;
+};
+
+Names read_names() {
+  const Document document = serving_file("checkpoints");
+  document.root().expect_only({"checkpoints", "weights"});
+  Names names;
+  for (const Value& value : document.root()["checkpoints"].elements()) {
+    value.expect_only({"begins", "is", "published", "positions", "source"});
+    names.checkpoints.push_back({std::string(value["begins"].as_string()),
+                                 std::string(value["is"].string_or("")),
+                                 std::string(value["published"].string_or("")),
+                                 value["positions"].exists() ? value["positions"].as_int() : 0});
+  }
+  for (const Value& value : document.root()["weights"].elements()) {
+    value.expect_only({"has", "precision"});
+    names.weights.push_back(
+        {std::string(value["has"].as_string()), std::string(value["precision"].as_string())});
+  }
+  return names;
+}
+
+const Names& known_names() {
+  static const Names names = read_names();
+  return names;
+}
+
+/// The last part of a path, in small letters.
+std::string last_part(std::string_view path) {
+  std::string name(path.substr(path.rfind('/') + 1));
+  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return name;
+}
+
+const Checkpoint* checkpoint_of(const std::string& name) {
+  for (const Checkpoint& each : known_names().checkpoints) {
+    if (name.starts_with(each.begins)) return &each;
+  }
+  return nullptr;
 }
 
 }  // namespace
 
 std::optional<std::string> served_name_of(std::string_view model_path) {
-  const std::string name = lower(model_path.substr(model_path.rfind('/') + 1));
-  for (const NamePair& pair : kModels) {
-    if (name.starts_with(pair.begins)) return std::string(pair.name);
-  }
-  return std::nullopt;
+  const Checkpoint* checkpoint = checkpoint_of(last_part(model_path));
+  if (checkpoint == nullptr || checkpoint->model.empty()) return std::nullopt;
+  return checkpoint->model;
+}
+
+std::int64_t positions_of_checkpoint(std::string_view model_path) {
+  const Checkpoint* checkpoint = checkpoint_of(last_part(model_path));
+  return checkpoint == nullptr ? 0 : checkpoint->positions;
 }
 
 std::optional<std::string> served_cluster_of(std::string_view system) {
@@ -62,11 +95,20 @@ std::optional<std::string> served_cluster_of(std::string_view system) {
   return std::nullopt;
 }
 
+NamedPrecision precision_of_checkpoint(std::string_view model_path) {
+  const std::string name = last_part(model_path);
+  for (const WeightsWord& word : known_names().weights) {
+    if (name.find(word.has) != std::string::npos) return {word.precision, "by the model's name"};
+  }
+  const Checkpoint* checkpoint = checkpoint_of(name);
+  if (checkpoint != nullptr && !checkpoint->published.empty()) {
+    return {checkpoint->published, "in which the model is published"};
+  }
+  return {"bf16", "as the model's name says no other"};
+}
+
 std::string served_precision_of(const ServedRow& row) {
-  if (!row.precision.empty()) return row.precision;
-  const std::string path = lower(row.model);
-  if (path.find("fp4") != std::string::npos) return "fp4";
-  return path.find("fp8") != std::string::npos ? "fp8" : "bf16";
+  return row.precision.empty() ? precision_of_checkpoint(row.model).precision : row.precision;
 }
 
 }  // namespace braid

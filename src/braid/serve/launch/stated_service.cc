@@ -59,6 +59,7 @@ class Stating {
     layout.tp = of.tp;
     layout.pp = of.pp;
     layout.cp = of.cp;
+    check_heads(layout.tp);
     const bool experts = has_experts(basis_.model);
     if (experts && !of.data_is_copies) layout.dp = of.dp;
     const std::int64_t ranks = layout.stage_devices();
@@ -72,13 +73,24 @@ class Stating {
     return layout;
   }
 
+  /// Engines split heads whole.
+  void check_heads(std::int64_t tp) const {
+    for (const ServedLayer& layer : basis_.model.layers) {
+      const auto heads = static_cast<std::int64_t>(layer.heads);
+      if (heads == 0 || heads % tp == 0) continue;
+      throw Error(Where{file_, 0, ""},
+                  fmt::format("{} heads of {} do not split over {} tensor-parallel ranks", heads,
+                              basis_.model.name, tp),
+                  "choose a degree that divides the heads");
+    }
+  }
+
   ServingFormat format_of(const LaunchedWorker& of) {
     std::string precision = basis_.precision.empty() ? of.precision : basis_.precision;
     if (precision.empty()) {
-      ServedRow row;
-      row.model = of.model;
-      precision = served_precision_of(row);
-      say(fmt::format("precision of weights: {}, by the model's name", precision));
+      const NamedPrecision named = precision_of_checkpoint(of.model);
+      precision = named.precision;
+      say(fmt::format("precision of weights: {}, {}", precision, named.why));
     }
     ServingFormat format = serving_format(basis_.model, precision);
     if (of.cache.empty()) {
