@@ -18,7 +18,7 @@ bool offloads(const Configuration& c) {
 }
 
 /// Layers that move gain less than this share nearly always (docs/design.md, "braid").
-constexpr double kNearlyBest = 1.01;
+constexpr double kNearlyBest = 1.02;
 
 }  // namespace
 
