@@ -32,6 +32,8 @@ class GivenArguments {
   void set_unknown_value(std::string_view name, std::string of);
   /// Takes note of arguments that change nothing that is asked for here.
   void ignore(std::span<const std::string_view> names);
+  /// As ignore(), of all that are given for whose name ("--lr", with dashes) that is true.
+  void ignore_if(bool (*is_ignored)(std::string_view name));
   /// All arguments that nobody asked for or ignored, as they are written, in their order.
   std::vector<std::string> unknown() const;
 

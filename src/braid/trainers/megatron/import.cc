@@ -13,8 +13,11 @@
 #include "braid/base/text.h"
 #include "braid/trainers/exchange/export.h"
 #include "braid/trainers/exchange/given_arguments.h"
+#include "braid/trainers/exchange/open_script.h"
 #include "braid/trainers/exchange/shell_script.h"
+#include "braid/trainers/exchange/started_processes.h"
 #include "braid/trainers/megatron/behaviour_arguments.h"
+#include "braid/trainers/megatron/deepspeed_arguments.h"
 #include "braid/trainers/megatron/ignored_arguments.h"
 #include "braid/trainers/megatron/layer_marks.h"
 #include "braid/trainers/megatron/pipeline_arguments.h"
@@ -28,13 +31,37 @@ int degree(GivenArguments& given, std::string_view name, int otherwise = 1) {
   return static_cast<int>(given.count(name, 1, 1 << 20).value_or(otherwise));
 }
 
-/// Why sizes that are given do not make up the model.
-std::string what_is_not_read(GivenArguments& given, const ModelShape& shape) {
+/// Why sizes that are given do not make up the model. `script` is what they are given to.
+std::string what_is_not_read(GivenArguments& given, const ModelShape& shape,
+                             std::string_view script) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kOthers = {
+      {{"t5", "an encoder beside the decoder"},
+       {"bert", "an encoder in place of a decoder"},
+       {"ict", "two encoders"},
+       {"retro", "an encoder of what is retrieved"},
+       {"vision", "an encoder of pictures"},
+       {"vlm", "an encoder of pictures beside the decoder"},
+       {"mimo", "encoders beside the decoder"}}};
+  for (const auto& [name, what] : kOthers) {
+    if (contains(script, name)) return "the model has " + std::string(what);
+  }
+  if (given.has("--encoder-num-layers") && given.has("--decoder-num-layers")) {
+    return "the model has an encoder beside the decoder";
+  }
   const bool by_ratio = given.has("--hybrid-attention-ratio") || given.has("--hybrid-mlp-ratio");
   if (shape.layer_pattern.empty() && (given.has("--is-hybrid-model") || by_ratio)) {
     return "the model has state-space layers, and no --hybrid-layer-pattern says which these are";
   }
   return "";
+}
+
+/// --spec names the module that builds layers; those that Megatron-LM has for hybrids say nothing
+/// that the pattern of layers does not.
+void read_spec(GivenArguments& given, Import& run) {
+  const auto spec = given.text("--spec");
+  if (!spec || contains(*spec, "hybrid_stack_spec") || contains(*spec, "mamba_stack_spec")) return;
+  run.notes.push_back("--spec " + on_one_line(*spec) +
+                      ": not read; layers are those of the other arguments here");
 }
 
 void read_hybrid(GivenArguments& given, ModelShape& shape) {
@@ -72,8 +99,24 @@ void read_latent_attention(GivenArguments& given, ModelShape& shape) {
   shape.qk_norm = false;
 }
 
+/// What T5 is told of its two halves (_add_network_size_args, pretrain_t5.py).
+void read_encoder_and_decoder(GivenArguments& given, Import& run) {
+  for (const char* name :
+       {"--encoder-num-layers", "--decoder-num-layers", "--decoder-seq-length"}) {
+    const auto value = given.text(name);
+    if (value && !run.no_shape.empty()) {
+      run.notes.push_back(std::string(name) + " " + on_one_line(*value) + ": here MODEL says it");
+    }
+  }
+  if (given.text("--pipeline-model-parallel-split-rank")) {
+    run.notes.emplace_back(
+        "--pipeline-model-parallel-split-rank: here stages are as even as the trainer deals "
+        "layers");
+  }
+}
+
 /// The model's sizes (with the defaults of arguments.py); nullopt where they are not all given.
-std::optional<ModelShape> read_shape(GivenArguments& given, Import& run) {
+std::optional<ModelShape> read_shape(GivenArguments& given, std::string_view script, Import& run) {
   ModelShape shape;
   shape.first_block = 1;
   shape.blocks = given.count_or("--num-layers", 0);
@@ -87,13 +130,15 @@ std::optional<ModelShape> read_shape(GivenArguments& given, Import& run) {
   shape.head_dim = given.count_or("--kv-channels", width);
   const std::int64_t groups = given.count_or("--num-query-groups", 1);
   shape.kv_heads = given.has("--group-query-attention") ? groups : shape.heads;
+  shape.kv_heads = given.count_or("--num-key-value-heads", shape.kv_heads);
   shape.vocab = given.count_or("--padded-vocab-size", given.count_or("--vocab-size", 0));
+  const bool rotates = given.has("--use-rotary-position-embeddings");
   const std::string positions =
-      given.text("--position-embedding-type").value_or("learned_absolute");
+      given.text("--position-embedding-type").value_or(rotates ? "rope" : "learned_absolute");
   shape.rotary = positions != "learned_absolute" && positions != "none" && positions != "relative";
   const std::int64_t longest = given.count_or("--max-position-embeddings", run.seq_len);
   if (positions == "learned_absolute") shape.positions = longest;
-  shape.rms = given.text("--normalization").value_or("LayerNorm") == "RMSNorm";
+  shape.rms = lowered(given.text("--normalization").value_or("LayerNorm")) == "rmsnorm";
   shape.linear_bias = !given.has("--disable-bias-linear");
   shape.qkv_bias = given.has("--add-qkv-bias") || shape.linear_bias;
   shape.qk_norm = given.has("--qk-layernorm");
@@ -112,7 +157,8 @@ std::optional<ModelShape> read_shape(GivenArguments& given, Import& run) {
     if (digit != std::string::npos) shape.window = std::atoll(window->c_str() + digit);
   }
   shape.experts = given.count_or("--num-experts", 0);
-  shape.top_k = given.count_or("--moe-router-topk", 2);
+  if (shape.experts == 1) shape.experts = 0;  // As Megatron-DeepSpeed says that there are none.
+  shape.top_k = given.count_or("--moe-router-topk", given.count_or("--topk", 2));
   shape.expert_inner = given.count_or("--moe-ffn-hidden-size", shape.inner);
   shape.shared_inner = given.count_or("--moe-shared-expert-intermediate-size", 0, 0);
   shape.shared_gate = given.has("--moe-shared-expert-gate");
@@ -122,9 +168,9 @@ std::optional<ModelShape> read_shape(GivenArguments& given, Import& run) {
   shape.mtp_modules = given.count_or("--mtp-num-layers", 0, 0);
   shape.mtp_shared = given.has("--mtp-use-repeated-layer");
   read_hybrid(given, shape);
-  if (shape.blocks == 0 || shape.hidden == 0 || shape.heads == 0) return std::nullopt;
-  run.no_shape = what_is_not_read(given, shape);
-  if (!run.no_shape.empty()) return std::nullopt;
+  run.no_shape = what_is_not_read(given, shape, script);
+  const bool has_sizes = shape.blocks > 0 && shape.hidden > 0 && shape.heads > 0;
+  if (!has_sizes || !run.no_shape.empty()) return std::nullopt;
   if (std::max({shape.hidden, shape.inner, shape.vocab, shape.expert_inner}) > kMostSize) {
     given.fail("--hidden-size", "the model is wider than 2^24", "give the sizes of a real one");
   }
@@ -265,6 +311,7 @@ void read_recomputation(GivenArguments& given, Import& run) {
 /// The words behind the script that has Megatron-LM's arguments, and those before it.
 struct Launch {
   ShellCommand before, arguments;
+  std::string script;                ///< The name of the program that has the arguments.
   std::size_t first = 0;             ///< Where the arguments begin in the command.
   std::vector<UnknownPart> unknown;  ///< Of the command.
 };
@@ -281,25 +328,17 @@ std::optional<Launch> launch_of(const ShellCommand& command) {
   if (std::none_of(command.begin(), command.end(), is_argument)) return std::nullopt;
   const auto name = std::find_if(command.begin(), command.end(),
                                  [](const std::string& word) { return word.ends_with(".py"); });
-  if (name == command.end()) return Launch{{}, command, 0, {}};
+  if (name == command.end()) return Launch{{}, command, "", 0, {}};
   const auto first = static_cast<std::size_t>(name - command.begin()) + 1;
-  return Launch{{command.begin(), name}, {name + 1, command.end()}, first, {}};
-}
-
-/// What `bash -c "…"` and the like are given to run.
-std::vector<ShellCommand> inner_commands(const ShellCommand& command, const std::string& file) {
-  for (const std::string& word : command) {
-    const bool is_line = contains(word, " ") && contains(word, ".py") && contains(word, "--");
-    if (is_line) return read_shell_script(word, file).commands;
-  }
-  return {};
+  const std::string script = name->substr(name->rfind('/') + 1);
+  return Launch{{command.begin(), name}, {name + 1, command.end()}, script, first, {}};
 }
 
 Launch find_launch(const ShellScript& script, const std::string& file) {
   for (std::size_t c = 0; c < script.commands.size(); ++c) {
     std::optional<Launch> launch = launch_of(script.commands[c]);
     const bool is_inner = !launch;
-    for (const ShellCommand& inner : inner_commands(script.commands[c], file)) {
+    for (const ShellCommand& inner : inner_commands(script.commands[c], script, file)) {
       if (!launch) launch = launch_of(inner);
     }
     if (!launch) continue;
@@ -337,60 +376,33 @@ bool counts(std::string argument) {
   constexpr std::array<std::string_view, 8> kOfPlace = {
       "--node-rank", "--master-addr",  "--master-port", "--rdzv-endpoint",
       "--rdzv-id",   "--rdzv-backend", "--log-dir",     "--local-addr"};
-  const std::span<const std::string_view> ignored = megatron_ignored_arguments();
   return std::find(kOfPlace.begin(), kOfPlace.end(), argument) == kOfPlace.end() &&
-         std::find(ignored.begin(), ignored.end(), argument) == ignored.end();
-}
-
-/// Processes that torchrun starts; 0: not said.
-std::int64_t read_devices(const Launch& launch, const std::string& file) {
-  GivenArguments torchrun(launch.before, file);
-  const auto count = [&](const char* name, std::int64_t otherwise) -> std::int64_t {
-    if (!torchrun.has(name)) return otherwise;
-    try {
-      return torchrun.count_or(name, otherwise);
-    } catch (const Error&) {  // Said by a variable or as a range.
-      return 0;
-    }
-  };
-  return count("--nproc-per-node", 0) * count("--nnodes", 1);
+         !is_ignored_by_megatron_reader(argument);
 }
 
 /// What the script leaves open, as notes.
-void note_what_is_open(const ShellScript& script, const Launch& launch, Import& run) {
+void note_open_parts(const ShellScript& script, const Launch& launch, Import& run) {
   std::vector<std::string> undefined = script.of_conditions;
   for (std::size_t i = 0; i < launch.unknown.size(); ++i) {
     const std::string& name = launch.unknown[i].name;
     const bool is_listed = std::find(undefined.begin(), undefined.end(), name) != undefined.end();
     if (!is_listed && counts(argument_of(i, launch))) undefined.push_back(name);
   }
-  const auto listed = [](const std::vector<std::string>& names) {
-    constexpr std::size_t kMost = 12;
-    std::string text;
-    for (std::size_t i = 0; i < std::min(kMost, names.size()); ++i) {
-      text += (i > 0 ? ", " : "") + on_one_line(names[i]);
-    }
-    return names.size() > kMost ? fmt::format("{} and {} more", text, names.size() - kMost) : text;
-  };
-  if (!undefined.empty()) {
-    run.notes.push_back("not set in the script, and left out: " + listed(undefined));
-  }
-  if (!script.uncertain.empty()) {
-    run.notes.push_back(
-        "set under a condition that is not known here, or in a loop, and read as if it held: " +
-        listed(script.uncertain));
-  }
+  note_what_is_open(undefined, script.uncertain, run.notes);
 }
 
 }  // namespace
 
 bool is_megatron(std::string_view text) {
-  constexpr std::array<std::string_view, 6> kSigns = {"pretrain_gpt.py",
+  constexpr std::array<std::string_view, 9> kSigns = {"pretrain_gpt.py",
                                                       "pretrain_hybrid.py",
                                                       "pretrain_mamba.py",
+                                                      "pretrain_bert.py",
+                                                      "pretrain_t5.py",
                                                       "--tensor-model-parallel-size",
                                                       "--pipeline-model-parallel-size",
-                                                      "--micro-batch-size"};
+                                                      "--micro-batch-size",
+                                                      "--num-attention-heads"};
   return std::any_of(kSigns.begin(), kSigns.end(),
                      [&](std::string_view sign) { return contains(text, sign); });
 }
@@ -436,7 +448,7 @@ Import import_megatron(std::string_view text, const std::string& file, std::int6
   }
   Import run;
   run.trainer = "megatron";
-  run.devices = read_devices(launch, file);
+  run.devices = processes_started(launch.before, file);
   run.seq_len = given.count_or("--seq-length", given.count_or("--encoder-seq-length", 0));
   run.global_batch = given.count_or("--global-batch-size", 0);
   Parallelism& p = run.parallel;
@@ -448,7 +460,8 @@ Import import_megatron(std::string_view text, const std::string& file, std::int6
   }
   p.tp = degree(given, "--tensor-model-parallel-size");
   p.cp = degree(given, "--context-parallel-size");
-  p.ep = degree(given, "--expert-model-parallel-size");
+  p.ep = degree(given, "--expert-model-parallel-size", degree(given, "--moe-expert-parallel-size"));
+  read_earlier_arguments(given, run);
   p.sequence_parallel = given.has("--sequence-parallel") && p.tp > 1;
   // Experts are divided as the other layers where nothing else is said.
   const int expert_tp = degree(given, "--expert-tensor-parallel-size", p.tp);
@@ -460,9 +473,11 @@ Import import_megatron(std::string_view text, const std::string& file, std::int6
                     "all {} tensor-parallel ranks",
                     expert_tp, p.tp));
   }
-  run.shape = read_shape(given, run);
+  run.shape = read_shape(given, launch.script, run);
   run.blocks = run.shape ? run.shape->blocks : given.count_or("--num-layers", 0);
   run.hidden = given.count_or("--hidden-size", 0);
+  read_encoder_and_decoder(given, run);
+  read_spec(given, run);
   read_marks(given, run);
   run.precision = read_precision(given);
   // The variable that lets GEMMs of FP32 run in TF32 (as export writes it).
@@ -474,13 +489,16 @@ Import import_megatron(std::string_view text, const std::string& file, std::int6
   read_recomputation(given, run);
   read_behaviour(given, run);
   if (given.has("--use-tp-pp-dp-mapping")) p.order = {Axis::tp, Axis::cp, Axis::pp, Axis::dp};
-  if (const auto ramp = given.text("--rampup-batch-size")) {
-    run.notes.push_back("--rampup-batch-size " + on_one_line(*ramp) +
-                        ": here every iteration has the whole batch");
+  for (const char* ramp : {"--rampup-batch-size", "--step-batch-size-schedule"}) {
+    if (const auto sizes = given.text(ramp)) {
+      run.notes.push_back(std::string(ramp) + " " + on_one_line(*sizes) +
+                          ": here every iteration has the whole batch");
+    }
   }
-  given.ignore(megatron_ignored_arguments());
+  read_deepspeed_arguments(given, run);
+  given.ignore_if(is_ignored_by_megatron_reader);
   run.unknown = given.unknown();
-  note_what_is_open(script, launch, run);
+  note_open_parts(script, launch, run);
   return run;
 }
 

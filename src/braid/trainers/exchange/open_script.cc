@@ -1,0 +1,35 @@
+#include "braid/trainers/exchange/open_script.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "braid/trainers/exchange/export.h"
+
+namespace braid {
+namespace {
+
+std::string first_of(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 12;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kMost, names.size()); ++i) {
+    text += (i > 0 ? ", " : "") + on_one_line(names[i]);
+  }
+  return names.size() > kMost ? fmt::format("{} and {} more", text, names.size() - kMost) : text;
+}
+
+}  // namespace
+
+void note_what_is_open(const std::vector<std::string>& undefined,
+                       const std::vector<std::string>& uncertain, std::vector<std::string>& notes) {
+  if (!undefined.empty()) {
+    notes.push_back("not set in the script, and left out: " + first_of(undefined));
+  }
+  if (!uncertain.empty()) {
+    notes.push_back(
+        "set under a condition that is not known here, or in a loop, and read as if it held: " +
+        first_of(uncertain));
+  }
+}
+
+}  // namespace braid
