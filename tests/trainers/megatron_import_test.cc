@@ -439,6 +439,29 @@ TEST(MegatronImport, DoesNotTakeOtherModelsForDecoders) {
   EXPECT_TRUE(import_megatron("pretrain_gpt.py --num-layers 24" + sizes, "g.sh").shape);
 }
 
+TEST(MegatronImport, ReadsExpertsOfMegatronDeepSpeed) {
+  const std::string sizes =
+      "--num-layers 4 --hidden-size 64 --num-attention-heads 4 --moe-expert-parallel-size 2 ";
+  const Import every = import(sizes + "--deepspeed --num-experts 8 --topk 1");
+  EXPECT_EQ(every.parallel.ep, 2);
+  ASSERT_TRUE(every.shape.has_value());
+  EXPECT_EQ(every.shape->expert_blocks, "0101");
+  EXPECT_EQ(every.shape->top_k, 1);
+  const Import mixed = import(sizes + "--deepspeed --num-experts 8 16");
+  EXPECT_FALSE(mixed.shape.has_value());
+  EXPECT_EQ(mixed.no_shape, "the model has layers with different numbers of experts");
+}
+
+TEST(MegatronImport, NamesFilesThatMaySetWhatIsNotSet) {
+  const auto notes = [](const std::string& end) {
+    return import_megatron("source conf.sh\npretrain_gpt.py --micro-batch-size 1 " + end, "t.sh")
+        .notes;
+  };
+  EXPECT_THAT(notes("$MORE"), ElementsAre(::testing::EndsWith("left out: $MORE"),
+                                          ::testing::EndsWith("not read: conf.sh")));
+  EXPECT_THAT(notes(""), IsEmpty());
+}
+
 TEST(MegatronImport, ListsWhatItDoesNotKnow) {
   EXPECT_THAT(import("--lr 1e-4 --my-flag 1 2 --other --bf16 --weight-decay -0.1").unknown,
               ElementsAre("--my-flag 1 2", "--other"));

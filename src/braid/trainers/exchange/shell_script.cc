@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "braid/base/text.h"
+#include "braid/trainers/exchange/shell_assignments.h"
 #include "braid/trainers/exchange/shell_branches.h"
+#include "braid/trainers/exchange/shell_given_texts.h"
 #include "braid/trainers/exchange/shell_lists.h"
 #include "braid/trainers/exchange/shell_tests.h"
 #include "braid/trainers/exchange/shell_text.h"
@@ -27,7 +29,7 @@ constexpr std::array<std::string_view, 4> kLoops = {"for", "while", "until", "se
 class Reader {
  public:
   Reader(std::string_view text, const std::string& file, const ShellVariables& known)
-      : text_(text, file), words_(text_, state_) {
+      : text_(text, file), words_(text_, state_), assignments_(text_, words_, state_) {
     state_.variables = known;
   }
 
@@ -108,7 +110,7 @@ class Reader {
     ShellCommand command;
     bool declares = false, exports = false;
     while (!ends_command()) {
-      if ((command.empty() || declares) && read_assignment(exports)) {
+      if ((command.empty() || declares) && assignments_.read(exports)) {
         text_.skip_blank(false);
         continue;
       }
@@ -250,7 +252,7 @@ class Reader {
   void read_word(ShellCommand& command) {
     const std::size_t before = command.size();
     words_.read(command);
-    if (command.size() > before) note_given_text(command.back());
+    if (command.size() > before) given_texts_.note(command.back());
   }
 
   /// What separates a command from the next one.
@@ -271,39 +273,8 @@ class Reader {
       return;
     }
     list_.end();
-    if (text_.is_at("\n")) skip_given_texts();
+    if (text_.is_at("\n")) given_texts_.skip(text_);
     text_.move(1);
-  }
-
-  /// What << gives to the command, from the end of its line to the line that ends it. What is a
-  /// script itself is read as if it stood there.
-  void skip_given_texts() {
-    for (const std::string& mark : given_ends_) {
-      const std::size_t first = text_.position() + 1;
-      std::size_t begin = first;
-      while (begin < text_.end()) {
-        const std::size_t end = text_.find("\n", begin);
-        std::string_view line = text_.part(begin, end);
-        line.remove_prefix(std::min(line.find_first_not_of('\t'), line.size()));
-        begin = end + 1;
-        if (line == mark) break;
-      }
-      begin = std::min(begin, text_.end());
-      const std::string_view body = text_.part(std::min(first, begin), begin);
-      if (contains(body, ".py") || contains(body, "torchrun ")) break;
-      text_.move_to(begin - 1);
-    }
-    given_ends_.clear();
-  }
-
-  /// Takes note of words such as <<EOF, <<-"EOF", << EOF.
-  void note_given_text(std::string word) {
-    if (!std::exchange(awaits_given_end_, false)) {
-      if (!word.starts_with("<<") || word.starts_with("<<<")) return;
-      word.erase(0, word.starts_with("<<-") ? 3 : 2);
-    }
-    awaits_given_end_ = word.empty();
-    if (!word.empty()) given_ends_.push_back(without_marks(word));
   }
 
   /// Takes note of what a condition rests on and is not known.
@@ -412,78 +383,15 @@ class Reader {
     if (!text_.is_done()) separate();
   }
 
-  /// NAME=word, NAME[KEY]=word, NAME+=word, NAME=(words), NAME+=(words).
-  bool read_assignment(bool exports) {
-    const std::size_t begin = text_.position();
-    std::size_t end = begin;
-    const auto at = [&](std::size_t i) { return i < text_.end() ? text_.part(i, i + 1)[0] : '\0'; };
-    if (!is_shell_name_start(at(end))) return false;
-    while (is_shell_name_part(at(end))) ++end;
-    std::string name(text_.part(begin, end));
-    if (at(end) == '[') {
-      const std::size_t close = text_.find("]", end);
-      const std::string_view sign = text_.part(close + 1, close + 3);
-      if (!sign.starts_with("=") && sign != "+=") return false;
-      name += "[" + words_.expanded(end + 1, close) + "]";
-      end = close + 1;
-    }
-    const bool adds = text_.part(end, end + 2) == "+=";
-    if (!adds && at(end) != '=') return false;
-    text_.move_to(end + (adds ? 2 : 1));
-    const bool is_array = text_.is_at("(");
-    ShellWords value = is_array ? read_array(name) : words_.read_undivided();
-    if (value.empty() && !is_array) value = {""};
-    if (exports) state_.exported.insert(name);
-    assign(name, std::move(value), adds, is_array);
-    return true;
-  }
-
-  ShellWords read_array(const std::string& name) {
-    ShellWords value;
-    text_.move(1);
-    for (text_.skip_blank(true); !text_.is_at(")"); text_.skip_blank(true)) {
-      if (text_.is_done()) text_.fail("the brackets of " + name + " are not closed");
-      if (!read_element(name)) words_.read(value);
-    }
-    text_.move(1);
-    return value;
-  }
-
-  /// "[KEY]=word" of an array by words.
-  bool read_element(const std::string& name) {
-    if (!text_.is_at("[")) return false;
-    const std::size_t begin = text_.position() + 1;
-    const std::size_t close = text_.find("]=", begin);
-    if (close >= text_.find("\n", begin)) return false;
-    const std::string key = name + "[" + words_.expanded(begin, close) + "]";
-    text_.move_to(close + 2);
-    ShellWords value = words_.read_undivided();
-    set_variable(key, std::move(value), state_);
-    return true;
-  }
-
-  void assign(const std::string& name, ShellWords value, bool adds, bool is_array) {
-    if (!adds) return set_variable(name, std::move(value), state_);
-    const auto found = state_.variables.find(name);
-    const ShellWords before = found == state_.variables.end() ? ShellWords{} : found->second;
-    if (!is_array) {
-      value = {joined(before) + joined(value)};
-    } else {
-      value.insert(value.begin(), before.begin(), before.end());
-    }
-    if (state_.is_unsure) note_name(name, state_.uncertain);
-    set_variable(name, std::move(value), state_);
-  }
-
   ShellState state_;
   ShellText text_;
   ShellWordReader words_;
+  ShellAssignments assignments_;
+  ShellGivenTexts given_texts_;
   ShellBranches branches_;
   ShellList list_;
-  std::vector<Opened> opened_;           ///< What has no end so far.
-  std::vector<std::string> given_ends_;  ///< Lines that end what << gives to the command at hand.
-  bool awaits_given_end_ = false;        ///< Behind << that stands alone.
-  Holds for_runs_ = Holds::unknown;      ///< Of the `for` that was read last.
+  std::vector<Opened> opened_;       ///< What has no end so far.
+  Holds for_runs_ = Holds::unknown;  ///< Of the `for` that was read last.
   ShellScript script_;
 };
 

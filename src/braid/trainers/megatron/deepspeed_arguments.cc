@@ -35,6 +35,7 @@ void read_memory(GivenArguments& given, Import& run) {
   if (given.text("--remote-device").value_or("none") != "none") {
     run.notes.emplace_back("--remote-device: here the shards of the weights stay on the device");
   }
+  given.has("--enable-zbh1-exact-semantics");
   if (given.has("--enable-zbh1-pipeline") && p.pp > 1) {
     run.notes.emplace_back("--enable-zbh1-pipeline: taken as 1F1B");
   }
@@ -55,6 +56,7 @@ void read_sequence(GivenArguments& given, Import& run) {
 }  // namespace
 
 void read_deepspeed_arguments(GivenArguments& given, Import& run) {
+  const bool is_whole = given.has("--no-pipeline-parallel");
   if (!given.has("--deepspeed")) return;
   run.trainer = "deepspeed";
   read_stage(given, run);
@@ -65,7 +67,7 @@ void read_deepspeed_arguments(GivenArguments& given, Import& run) {
     if (given.has(name)) run.does.push_back({&TrainerBehaviour::flash_attention, true});
   }
   // --no-pipeline-parallel makes the model one whole in place of a pipeline of one stage.
-  if (given.has("--no-pipeline-parallel") && run.parallel.pp > 1) {
+  if (is_whole && run.parallel.pp > 1) {
     given.fail("--no-pipeline-parallel", "there is no pipeline, and the run has stages",
                "leave out one of it and --pipeline-model-parallel-size");
   }

@@ -73,7 +73,7 @@ void read_state(GivenArguments& given, Import& run) {
            : replicate > 1 && shard == 1 && p.cp > 1 ? Zero::none
                                                      : Zero::gradients;
   if (replicate == 1 || !shards) return;
-  if (p.zero == Zero::parameters && dp > 0) {
+  if (p.zero == Zero::parameters) {
     p.replicate = replicate;
   } else {
     run.notes.push_back(fmt::format(
