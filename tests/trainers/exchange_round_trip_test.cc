@@ -293,8 +293,8 @@ const char* const kBridgeRecipes =
     "    cfg.model.cross_entropy_fusion_impl = \"te\"\n    cfg.ddp.grad_reduce_in_fp32 = True\n"
     "    cfg.env_vars = {\"A\": 1}\n    return cfg\n"
     "def small_config() -> ConfigContainer:\n    return _small()\n"
-    "def wide_config() -> ConfigContainer:\n    cfg = _small()\n"
-    "    cfg.model.tensor_model_parallel_size = 4\n    cfg.model.odd = 3\n"
+    "def wide_config() -> ConfigContainer:\n    cfg = _small()\n    degree = 4\n"
+    "    cfg.model.tensor_model_parallel_size = degree\n    cfg.model.odd = 3\n"
     "    cfg.comm_overlap = CommOverlapConfig(\n        tp_comm_overlap=True,\n"
     "        tp_comm_overlap_cfg=buffers(a, b), overlap_grad_reduce=False)\n    return cfg\n"
     "def other_config() -> ConfigContainer:\n    return base_config()\n";

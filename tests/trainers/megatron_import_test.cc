@@ -279,6 +279,17 @@ TEST(MegatronImport, FindsTheLineThatAnotherShellIsGiven) {
   EXPECT_EQ(run.devices, 0);
 }
 
+TEST(MegatronImport, TakesNoLineThatIsOnlyPrinted) {
+  const Import run = import_megatron(
+      "A='--tensor-model-parallel-size 2 --micro-batch-size 1'\necho $A\ntorchrun --nproc-per-node "
+      "8 "
+      "pretrain_gpt.py $A --bf16 --other '<image>'",
+      "t.sh");
+  EXPECT_EQ(run.devices, 8);
+  EXPECT_EQ(run.precision->matmul, Dtype::bf16);
+  EXPECT_THAT(run.unknown, ElementsAre("--other <image>"));
+}
+
 TEST(MegatronImport, DoesNotGuessHowManyNodesThereAre) {
   for (const char* nodes : {"$SLURM_NNODES", "1:4"}) {
     EXPECT_EQ(import_megatron("torchrun --nproc-per-node 8 --nnodes " + std::string(nodes) +

@@ -290,8 +290,9 @@ class Reader {
 
   /// "2>", ">>log", "&>": where output goes, which no program gets as an argument.
   static bool is_redirection(const std::string& word) {
+    if (word == "<" || word.starts_with("<<")) return true;
     const std::size_t sign = word.find_first_not_of("0123456789&");
-    return sign != std::string::npos && (word[sign] == '>' || word.starts_with('<'));
+    return sign != std::string::npos && word[sign] == '>';
   }
 
   /// The words of a command without marks, of which the script takes note.

@@ -13,6 +13,8 @@ constexpr auto kSectionsOfNoFigure = std::to_array<std::string_view>(
 
 constexpr auto kFieldsOfNoFigure =
     std::to_array<std::string_view>({"model",
+                                     "scheduler",
+                                     "checkpoint",
                                      "comm-overlap",
                                      "mixed-precision",
                                      "model.pipeline-dtype",

@@ -190,6 +190,9 @@ Import import_megatron_bridge(std::string_view text, const std::string& file,
     p.order = {Axis::tp, Axis::cp, Axis::pp, Axis::dp};
   read_precision(source.text, given, run);
   read_state_formats(given, run);
+  if (lowered(given.text("--peft").value_or("none")) != "none") {
+    run.notes.emplace_back("peft: adapters alone are trained; here all weights are");
+  }
   given.ignore_if(is_ignored_by_bridge_reader);
   run.unknown = unknown_settings(given);
   run.unknown.insert(run.unknown.end(), source.unknown.begin(), source.unknown.end());

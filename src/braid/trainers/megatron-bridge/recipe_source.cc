@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <map>
 
 #include "braid/base/text.h"
 #include "braid/trainers/exchange/chosen_recipe.h"
@@ -107,8 +109,13 @@ void read_options(const ShellCommand& words, BridgeSource& source) {
 
 /// Assignments to fields of a configuration, and overrides of a command line.
 void read_assignments(std::string_view text, BridgeSource& source) {
+  std::map<std::string, std::string, std::less<>> names;  // That stand for a value.
   for (Setting& each : settings_of(text)) {
     bool is_field = false;
+    if (!contains(each.name, ".")) names[each.name] = each.value;
+    if (const auto known = names.find(each.value); known != names.end()) {
+      each.value = known->second;
+    }
     for (const std::string_view root : {"cfg.", "config.", "recipe."}) {
       if (!each.name.starts_with(root)) continue;
       each.name.erase(0, root.size());

@@ -139,6 +139,8 @@ bool is_argument(std::string word) {
 }
 
 std::optional<Launch> launch_of(const ShellCommand& command) {
+  // What is printed is no launch yet.
+  if (command.front() == "echo" || command.front() == "printf") return std::nullopt;
   if (std::none_of(command.begin(), command.end(), is_argument)) return std::nullopt;
   const auto name = std::find_if(command.begin(), command.end(),
                                  [](const std::string& word) { return word.ends_with(".py"); });
