@@ -234,6 +234,102 @@ TEST(AccelerateImport, FirstFsdpAndDeepSpeedSayHowTheyShard) {
   EXPECT_TRUE(run.unknown.empty());
 }
 
+TEST(AccelerateImport, ReadsMegatronLm) {
+  const Import run = import_run(
+      "compute_environment: LOCAL_MACHINE\ndistributed_type: MEGATRON_LM\nmegatron_lm_config:\n"
+      "  megatron_lm_gradient_clipping: 1.0\n  megatron_lm_num_micro_batches: 4\n"
+      "  megatron_lm_pp_degree: 2\n  megatron_lm_recompute_activations: true\n"
+      "  megatron_lm_sequence_parallelism: true\n  megatron_lm_tp_degree: 2\n"
+      "  megatron_lm_use_distributed_optimizer: true\nmixed_precision: bf16\nnum_processes: 8\n",
+      "x.yaml");
+  EXPECT_EQ(run.trainer, "megatron");
+  EXPECT_EQ(run.parallel.tp, 2);
+  EXPECT_EQ(run.parallel.pp, 2);
+  EXPECT_TRUE(run.parallel.sequence_parallel);
+  EXPECT_EQ(run.parallel.zero, Zero::optimizer);
+  EXPECT_EQ(run.parallel.recompute, Recompute::selective);
+  EXPECT_EQ(run.accumulation, 4);
+  EXPECT_EQ(run.devices, 8);
+  EXPECT_TRUE(run.unknown.empty());
+}
+
+TEST(AccelerateImport, ReadsItsOwnTemplates) {
+  const Import ddp = import_run(
+      "distributed_type: \"MULTI_GPU\"\nmixed_precision: \"bf16\"\nnum_processes: 2", "m.yaml");
+  EXPECT_EQ(ddp.trainer, "accelerate");
+  EXPECT_EQ(ddp.parallel.zero, Zero::none);
+  EXPECT_EQ(ddp.devices, 2);
+  EXPECT_FALSE(ddp.says_micro_batch);
+  const Import fp8 = import_run(
+      "distributed_type: \"NO\"\nmixed_precision: \"fp8\"\nfp8_config:\n  backend: TE # or MS-AMP\n"
+      "  amax_history_len: 1024\n  fp8_format: E4M3\n  interval: 1\n  margin: 0\n"
+      "  override_linear_precision: [false, false, false]\n  use_autocast_during_eval: false\n",
+      "f.yaml");
+  EXPECT_EQ(fp8.precision->matmul, Dtype::f8);
+  EXPECT_TRUE(fp8.unknown.empty());
+}
+
+TEST(AccelerateImport, CopiesOfShardsAreOfNodes) {
+  const std::string hybrid =
+      "distributed_type: FSDP\nfsdp_config:\n  fsdp_sharding_strategy: HYBRID_SHARD\n";
+  const Import four = import_run(hybrid + "num_machines: 4\nnum_processes: 32\n", "x.yaml");
+  EXPECT_EQ(four.parallel.replicate, 4);
+  EXPECT_TRUE(four.notes.empty());
+  const Import unknown = import_run(hybrid, "x.yaml");
+  EXPECT_EQ(unknown.parallel.replicate, 1);
+  EXPECT_EQ(unknown.notes.size(), 1U);
+}
+
+const char* const kBridgeRecipes =
+    "from megatron.bridge import AutoBridge\n"
+    "from megatron.bridge.recipes.common import _pretrain_common\n"
+    "from megatron.bridge.recipes.llama import llama3_8b_pretrain_config as base_config\n"
+    "def _small() -> ConfigContainer:\n    cfg = _pretrain_common()\n"
+    "    cfg.model = AutoBridge.from_hf_pretrained(\"meta-llama/Meta-Llama-3-8B\").get()\n"
+    "    cfg.model.tensor_model_parallel_size = 2\n    cfg.model.sequence_parallel = True\n"
+    "    cfg.train.global_batch_size = 64\n    cfg.train.manual_gc = True\n"
+    "    cfg.train.manual_gc_interval = 100\n    cfg.model.transformer_impl = "
+    "\"transformer_engine\"\n"
+    "    cfg.model.cross_entropy_fusion_impl = \"te\"\n    cfg.ddp.grad_reduce_in_fp32 = True\n"
+    "    cfg.env_vars = {\"A\": 1}\n    return cfg\n"
+    "def small_config() -> ConfigContainer:\n    return _small()\n"
+    "def wide_config() -> ConfigContainer:\n    cfg = _small()\n    degree = 4\n"
+    "    cfg.model.tensor_model_parallel_size = degree\n    cfg.model.odd = 3\n"
+    "    cfg.comm_overlap = CommOverlapConfig(\n        tp_comm_overlap=True,\n"
+    "        tp_comm_overlap_cfg=buffers(a, b), overlap_grad_reduce=False)\n    return cfg\n"
+    "def other_config() -> ConfigContainer:\n    return base_config()\n";
+
+TEST(BridgeImport, ReadsTheRecipeThatIsChosen) {
+  EXPECT_THAT(
+      message_of([] { import_run(kBridgeRecipes, "r.py"); }),
+      HasSubstr("3 recipes are in it: small_config, wide_config, other_config; choose one"));
+  const Import small = import_run(kBridgeRecipes, "r.py", {0, "small_config"});
+  EXPECT_EQ(small.parallel.tp, 2);
+  EXPECT_EQ(small.global_batch, 64);
+  EXPECT_EQ(small.model, "meta-llama/Meta-Llama-3-8B");
+  EXPECT_TRUE(small.unknown.empty());
+  EXPECT_TRUE(small.notes.empty());
+  const Import wide = import_run(kBridgeRecipes, "r.py", {0, "wide_config"});
+  EXPECT_EQ(wide.parallel.tp, 4);
+  EXPECT_THAT(wide.unknown, ElementsAre("model.odd=3"));
+  EXPECT_THAT(wide.notes, ElementsAre(HasSubstr("tp_comm_overlap")));
+  EXPECT_EQ(wide.does.size(), 1U);
+  EXPECT_THAT(import_run(kBridgeRecipes, "r.py", {0, "other_config"}).notes,
+              ElementsAre(HasSubstr("base_config() of megatron.bridge.recipes.llama")));
+}
+
+TEST(BridgeImport, KnowsTheOptionsOfItsRunner) {
+  const Import run = import_run(
+      "torchrun scripts/training/run_recipe.py --recipe r --mode lora -ms 100 --lr 1e-4 "
+      "--save_dir /x --dataset mock -tp 2 --odd-option 3 model.sequence_parallel=true",
+      "x.sh");
+  EXPECT_EQ(run.parallel.tp, 2);
+  EXPECT_TRUE(run.parallel.sequence_parallel);
+  EXPECT_THAT(run.unknown, ElementsAre("--odd_option 3"));
+  EXPECT_THAT(run.notes,
+              ElementsAre(HasSubstr("--recipe r"), HasSubstr("adapters alone are trained")));
+}
+
 TEST(MaxtextImport, TakesTheBatchOfADeviceWhereTheDevicesAreNotSaid) {
   const Import run = import_maxtext(
       "per_device_batch_size=4 ici_fsdp_parallelism=-1 ici_tensor_parallelism=4 "

@@ -279,6 +279,17 @@ TEST(MegatronImport, FindsTheLineThatAnotherShellIsGiven) {
   EXPECT_EQ(run.devices, 0);
 }
 
+TEST(MegatronImport, TakesNoLineThatIsOnlyPrinted) {
+  const Import run = import_megatron(
+      "A='--tensor-model-parallel-size 2 --micro-batch-size 1'\necho $A\ntorchrun --nproc-per-node "
+      "8 "
+      "pretrain_gpt.py $A --bf16 --other '<image>'",
+      "t.sh");
+  EXPECT_EQ(run.devices, 8);
+  EXPECT_EQ(run.precision->matmul, Dtype::bf16);
+  EXPECT_THAT(run.unknown, ElementsAre("--other <image>"));
+}
+
 TEST(MegatronImport, DoesNotGuessHowManyNodesThereAre) {
   for (const char* nodes : {"$SLURM_NNODES", "1:4"}) {
     EXPECT_EQ(import_megatron("torchrun --nproc-per-node 8 --nnodes " + std::string(nodes) +
@@ -364,6 +375,102 @@ TEST(MegatronImport, CountsEmbeddingAndLossAsBlocks) {
       "--num-layers 30 --pipeline-model-parallel-size 4 --account-for-loss-in-pipeline-split ";
   EXPECT_THAT(import(form + "--account-for-embedding-in-pipeline-split").chunk_blocks,
               ElementsAre(7, 8, 8, 7));
+}
+
+TEST(MegatronImport, KnowsWhatChangesNeitherTimeNorMemory) {
+  EXPECT_THAT(
+      import("--wandb-entity me --use-persistent-ckpt-worker --ckpt-fully-parallel-save "
+             "--no-ckpt-fully-parallel-save --ckpt-assume-constant-structure "
+             "--save-retain-interval 5 --lr-wsd-decay-samples 9 --lr-wsd-decay-style cosine "
+             "--te-rng-tracker --log-energy --disable-gloo-process-groups --data-impl mmap "
+             "--no-query-key-layer-scaling --otel-enabled --inprocess-restart --eval-iters 3 "
+             "--spec megatron.core.models.hybrid.hybrid_layer_specs hybrid_stack_spec")
+          .unknown,
+      IsEmpty());
+  EXPECT_THAT(import("--spec mine my_spec").notes,
+              ElementsAre(::testing::HasSubstr("--spec mine my_spec: not read")));
+}
+
+TEST(MegatronImport, SaysThatBatchesGrow) {
+  for (const char* ramp : {"--rampup-batch-size 32 32 1000", "--step-batch-size-schedule 0:64"}) {
+    EXPECT_THAT(import(ramp).notes,
+                ElementsAre(::testing::HasSubstr("here every iteration has the whole batch")))
+        << ramp;
+  }
+}
+
+TEST(MegatronImport, ReadsMegatronDeepSpeed) {
+  const Import run = import_megatron(
+      "deepspeed --num_gpus 8 --num_nodes 2 pretrain_gpt.py --tensor-model-parallel-size 2 "
+      "--micro-batch-size 4 --num-layers 24 --hidden-size 2048 --num-attention-heads 16 "
+      "--seq-length 2048 --fp16 --deepspeed --deepspeed_config ds.json --zero-stage 2 "
+      "--no-pipeline-parallel --checkpoint-activations --deepspeed-activation-checkpointing "
+      "--ds-sequence-parallel-size 4 --num-key-value-heads 4 --use-flash-attn-v2 --cpu-optimizer "
+      "--train-tokens 300 --lr-decay-tokens 3 --num-experts 1",
+      "ds.sh");
+  EXPECT_EQ(run.trainer, "deepspeed");
+  EXPECT_EQ(run.devices, 16);
+  EXPECT_EQ(run.parallel.zero, Zero::gradients);
+  EXPECT_EQ(run.parallel.recompute, Recompute::full);
+  EXPECT_EQ(run.parallel.cp, 4);
+  EXPECT_TRUE(run.parallel.offload_optimizer);
+  ASSERT_TRUE(run.shape.has_value());
+  EXPECT_EQ(run.shape->kv_heads, 4);
+  EXPECT_EQ(run.shape->experts, 0);
+  EXPECT_THAT(run.unknown, IsEmpty());
+  EXPECT_THAT(run.notes, ::testing::Contains(::testing::HasSubstr("--deepspeed_config ds.json")));
+  EXPECT_EQ(import("--deepspeed").parallel.zero, Zero::optimizer);
+  EXPECT_EQ(import("--zero-stage 3").parallel.zero, Zero::none);
+}
+
+TEST(MegatronImport, ReadsTheNamesOfEarlierYears) {
+  const Import run = import_megatron(
+      "pretrain_gpt2.py --model-parallel-size 8 --batch-size 4 --num-layers 24 --hidden-size 1024 "
+      "--num-attention-heads 16 --checkpoint-activations --checkpoint-num-layers 2 --fp16",
+      "old.sh");
+  EXPECT_EQ(run.parallel.tp, 8);
+  EXPECT_EQ(run.parallel.micro_batch, 4);
+  EXPECT_EQ(run.parallel.recompute, Recompute::full);
+  EXPECT_THAT(run.notes, ElementsAre(::testing::HasSubstr("--checkpoint-num-layers 2")));
+  EXPECT_THAT(run.unknown, IsEmpty());
+}
+
+TEST(MegatronImport, DoesNotTakeOtherModelsForDecoders) {
+  const std::string sizes =
+      " --micro-batch-size 1 --hidden-size 768 --num-attention-heads 12 --kv-channels 64";
+  const Import t5 = import_megatron("pretrain_t5.py" + sizes +
+                                        " --encoder-num-layers 12 --decoder-num-layers 12 "
+                                        "--encoder-seq-length 512 --decoder-seq-length 128",
+                                    "t5.sh");
+  EXPECT_FALSE(t5.shape.has_value());
+  EXPECT_EQ(t5.no_shape, "the model has an encoder beside the decoder");
+  EXPECT_EQ(t5.seq_len, 512);
+  EXPECT_THAT(t5.unknown, IsEmpty());
+  EXPECT_FALSE(import_megatron("pretrain_bert.py --num-layers 24" + sizes, "b.sh").shape);
+  EXPECT_TRUE(import_megatron("pretrain_gpt.py --num-layers 24" + sizes, "g.sh").shape);
+}
+
+TEST(MegatronImport, ReadsExpertsOfMegatronDeepSpeed) {
+  const std::string sizes =
+      "--num-layers 4 --hidden-size 64 --num-attention-heads 4 --moe-expert-parallel-size 2 ";
+  const Import every = import(sizes + "--deepspeed --num-experts 8 --topk 1");
+  EXPECT_EQ(every.parallel.ep, 2);
+  ASSERT_TRUE(every.shape.has_value());
+  EXPECT_EQ(every.shape->expert_blocks, "0101");
+  EXPECT_EQ(every.shape->top_k, 1);
+  const Import mixed = import(sizes + "--deepspeed --num-experts 8 16");
+  EXPECT_FALSE(mixed.shape.has_value());
+  EXPECT_EQ(mixed.no_shape, "the model has layers with different numbers of experts");
+}
+
+TEST(MegatronImport, NamesFilesThatMaySetWhatIsNotSet) {
+  const auto notes = [](const std::string& end) {
+    return import_megatron("source conf.sh\npretrain_gpt.py --micro-batch-size 1 " + end, "t.sh")
+        .notes;
+  };
+  EXPECT_THAT(notes("$MORE"), ElementsAre(::testing::EndsWith("left out: $MORE"),
+                                          ::testing::EndsWith("not read: conf.sh")));
+  EXPECT_THAT(notes(""), IsEmpty());
 }
 
 TEST(MegatronImport, ListsWhatItDoesNotKnow) {

@@ -1,5 +1,10 @@
 #include "braid/trainers/exchange/shell_script.h"
 
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -127,6 +132,120 @@ TEST(ShellScript, SaysInWhichWordWhatItCannotKnowIs) {
   EXPECT_THAT(parts, ElementsAre("$ROOT in 2", "$TP before 4", "$(date) in 4", "$E before 5"));
   EXPECT_THAT(read_shell_script("A=$X\n[ -n \"$A\" ] && run\nrun $Y", "s").of_conditions,
               ElementsAre("$X"));
+}
+
+TEST(ShellScript, PutsWhatFormsOfVariablesStandForInTheirPlace) {
+  EXPECT_THAT(
+      first("A=tp4.4x\nrun ${A/4/8} ${A//4/8} ${A#tp} ${A%x} ${#A} ${A:0:2} ${A: -1} ${A^^}"),
+      ElementsAre("run", "tp8.4x", "tp8.8x", "4.4x", "tp4.4", "6", "tp", "x", "TP4.4X"));
+  EXPECT_THAT(first("M=/models/8B.json\nB=${M##*/}\nrun ${B%.json} ${M%/*}"),
+              ElementsAre("run", "8B", "/models"));
+  EXPECT_THAT(first("A=(a b c)\nrun ${A[1]} ${#A[@]} \"${A[@]:1}\" ${A[-1]} \"$@\" $#"),
+              ElementsAre("run", "b", "3", "b", "c", "c", "0"));
+  EXPECT_THAT(first("declare -A S=([8B]=4 [70B]=8)\nS[405B]=16\nM=70B\nrun ${S[$M]} ${S[405B]}"),
+              ElementsAre("run", "8", "16"));
+  EXPECT_THAT(first("E=()\nrun \"${E[@]}\" ${E[@]}"), ElementsAre("run"));
+}
+
+TEST(ShellScript, DoesArithmeticThatSetsVariables) {
+  EXPECT_THAT(first("TP=8\n((TP/=4))\n((N = TP ** 3, N += 2))\nlet M=N%4\nrun $TP $N $M"),
+              ElementsAre("run", "2", "10", "2"));
+  EXPECT_THAT(first("if ((8 > 4)); then A=1; else A=2; fi\nrun $A"), ElementsAre("run", "1"));
+  EXPECT_THAT(first("N=3\nif (( N % 2 == 0 && N > 1 )); then A=1; else A=2; fi\nrun $A"),
+              ElementsAre("run", "2"));
+  EXPECT_THAT(first("run $((010)) $((0x10)) $((7 % 4 ? 5 : 1/0)) $((-7 / 2)) $((1 << 4 | 3))"),
+              ElementsAre("run", "8", "16", "5", "-3", "19"));
+}
+
+TEST(ShellScript, ReadsDeclarations) {
+  EXPECT_THAT(first("declare -a A=(--tp 4)\nreadonly B=2 C=3\nf() {\n  local D=5\n  local -r E=6\n"
+                    "}\ndeclare -i F\nexport B C G=7\nrun \"${A[@]}\" $B$C $D $E $G"),
+              ElementsAre("run", "--tp", "4", "23", "5", "6", "7"));
+}
+
+TEST(ShellScript, RunsTheCommandThatIsATest) {
+  const ShellScript script = read_shell_script(
+      "if ! torchrun train.py --tp 4; then\n  echo failed\n  X=1\nfi\nwhile ! ready; do wait; done",
+      "train.sh");
+  EXPECT_THAT(script.commands.front(), ElementsAre("torchrun", "train.py", "--tp", "4"));
+  EXPECT_THAT(script.uncertain, ElementsAre("X"));
+}
+
+TEST(ShellScript, TakesTestsApart) {
+  const auto chosen = [](const std::string& test) {
+    return first("A=fp8-e4m3\nB=\nif " + test + "; then C=1; else C=2; fi\nrun $C")[1];
+  };
+  for (const char* test :
+       {"[[ $A == fp8* && -z $B ]]", "[[ ( $A != fp8* ) || -z $B ]]", "[ $A = x ] || [ -z \"$B\" ]",
+        "[ -n \"$A\" -a -z \"$B\" ]", "! [ $A = x ]", "[[ $A < g ]]", "true && [ 2 -gt 1 ]"}) {
+    EXPECT_EQ(chosen(test), "1") << test;
+  }
+  for (const char* test :
+       {"[[ $A == fp8 ]]", "[ $A = fp8* ]", "[[ -n $B && -n $UNSET ]]", "false"}) {
+    EXPECT_EQ(chosen(test), "2") << test;
+  }
+}
+
+TEST(ShellScript, BracketsRunAsTheirListSays) {
+  EXPECT_THAT(first("N=1\n[ $N -eq 2 ] && { A=1; B=2; }\n[ $N -eq 1 ] || ( A=3 )\nA=${A:-4}\n"
+                    "run $A ${B:-5}"),
+              ElementsAre("run", "4", "5"));
+}
+
+TEST(ShellScript, LoopsTakeTheFirstOfTheirValues) {
+  const ShellScript script = read_shell_script(
+      "for TP in 4 8; do\n  run --tp $TP\ndone\nfor PP in 2; do A=$PP; done\n"
+      "while [ $# -gt 0 ]; do shift; D=1; done\nrun $A",
+      "train.sh");
+  EXPECT_THAT(script.commands.front(), ElementsAre("run", "--tp", "4"));
+  EXPECT_THAT(script.uncertain, ElementsAre("TP"));
+  EXPECT_THAT(script.commands.back(), ElementsAre("run", "2"));
+}
+
+TEST(ShellScript, ReadsTheLinesThatOtherShellsAreGiven) {
+  const ShellScript script = read_shell_script(
+      "export TP=4\nPP=2\nsrun bash -c 'torchrun train.py --tp $TP --pp $PP'", "train.sh");
+  const auto inner = inner_commands(script.commands.back(), script, "train.sh");
+  ASSERT_EQ(inner.size(), 1U);
+  EXPECT_THAT(inner[0], ElementsAre("torchrun", "train.py", "--tp", "4", "--pp"));
+}
+
+/// What bash hands to `run` in a script, each word behind a tab; nullopt where there is no bash.
+std::optional<std::string> words_of_bash(const std::string& script) {
+  if (std::system("bash -c true > /dev/null 2>&1") != 0) return std::nullopt;
+  const std::string path = ::testing::TempDir() + "braid_shell_script_test.sh";
+  std::ofstream(path) << "run() { printf '\\t%s' \"$@\"; echo; }\n" << script << "\n";
+  FILE* pipe = popen(("bash " + path + " 2>&1").c_str(), "r");
+  std::string text;
+  for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) text += static_cast<char>(c);
+  pclose(pipe);
+  return text;
+}
+
+TEST(ShellScript, GivesTheWordsThatBashGives) {
+  for (const char* script :
+       {"A='x y'; run $A \"$A\" '$A' \"${A}z\"", "A=(1 '2 3'); run ${A[@]} \"${A[@]}\" \"${A[*]}\"",
+        "A=8B-v2-8; run ${A/8/x} ${A//8/x} ${A/#8/x} ${A/%8/x} ${A//[0-9]/n} ${A/-*/}",
+        "P=/a/b.c.d; run ${P##*/} ${P#*/} ${P%.*} ${P%%.*} ${P:1:3} ${P: -2} ${#P}",
+        "((A=3, B=A*2)); ((B-=1)); run $A $B $((A>B?A:B)) $((A++)) $A $((--B)) $((2**5%7))",
+        "A=4; [ $A -ge 4 ] && B=y || B=n; run $B; [[ $A == [1-3] ]] && B=p; run $B",
+        "case 70B in 7?) run a;; 7*B|x) run b;; *) run c;; esac",
+        "for i in 5; do run $i; done; if [[ -z ${X-} && 1 -lt 2 ]]; then run yes; fi",
+        "X=; run \"${X:-d}\" \"${X-e}\" ${X:+f} ${Y=g} $Y; run \"\" a\"\"b ''",
+        "declare -A M=([a]=1 [b]='2 3'); K=b; run \"${M[$K]}\" ${M[a]}",
+        "readonly R=5; declare -a L=(p q); L+=(r); run ${#L[@]} ${L[-1]} \"${L[@]:1:1}\" $R",
+        "{ run in; }; (A=1; run sub $A); ! false && run not; true || run never; run a\\ b "
+        "c\\\nd"}) {
+    const auto expected = words_of_bash(script);
+    if (!expected) GTEST_SKIP() << "there is no bash";
+    std::string ours;
+    for (const ShellCommand& command : read_shell_script(script, "s").commands) {
+      if (command[0] != "run") continue;
+      for (std::size_t i = 1; i < command.size(); ++i) ours += "\t" + command[i];
+      ours += "\n";
+    }
+    EXPECT_EQ(ours, *expected) << script;
+  }
 }
 
 TEST(ShellScript, SaysWhereSomethingIsNotClosed) {

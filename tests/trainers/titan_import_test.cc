@@ -1,9 +1,11 @@
+#include <filesystem>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "braid/base/error.h"
+#include "braid/base/file.h"
 #include "braid/trainers/exchange/nested_settings.h"
 #include "braid/trainers/registry.h"
 #include "braid/trainers/torchtitan/recipe_settings.h"
@@ -151,6 +153,105 @@ TEST(TorchtitanImport, ReadsARecipe) {
   EXPECT_EQ(run.parallel.recompute, Recompute::none);
   EXPECT_EQ(run.parallel.zero, Zero::parameters);
   EXPECT_THAT(run.unknown, ElementsAre("training.odd=1"));
+}
+
+const char* const kRecipes =
+    "from torchtitan.trainer import Trainer\n"
+    "from . import model_registry\n"
+    "STEPS = 64\n"
+    "def _training(seq_len=8192):\n"
+    "    return TrainingConfig(num_tokens_per_microbatch_per_dp_rank=2 * 8192,\n"
+    "                          max_context_length=8192)\n"
+    "def llama3_8b() -> Trainer.Config:\n"
+    "    return Trainer.Config(model_spec=model_registry(\"8B\"), training=_training(),\n"
+    "                          activation_checkpoint=SelectiveAC.Config())\n"
+    "def llama3_70b() -> Trainer.Config:\n"
+    "    degree = 8\n"
+    "    return Trainer.Config(model_spec=model_registry(\"70B\"), training=_training(),\n"
+    "        parallelism=ParallelismConfig(tensor_parallel_degree=degree),\n"
+    "        activation_checkpoint=FullAC.Config())\n"
+    "def llama3_70b_long():\n"
+    "    config = llama3_70b()\n"
+    "    config.parallelism.context_parallel_degree = 2\n"
+    "    config.training.num_tokens_per_train_step = STEPS * 8192\n"
+    "    return config\n";
+
+TEST(TorchtitanImport, TellsTheRecipesOfAFileApart) {
+  EXPECT_THAT(import_error(kRecipes, "r.py"),
+              HasSubstr("r.py: 3 recipes are in it: llama3_8b, llama3_70b, llama3_70b_long; choose "
+                        "one with --recipe"));
+  const Import small = import_run(kRecipes, "r.py", {0, "llama3_8b"});
+  EXPECT_EQ(small.model, "llama3/8B");
+  EXPECT_EQ(small.parallel.tp, 1);
+  EXPECT_EQ(small.parallel.recompute, Recompute::selective);
+  const Import large = import_run(kRecipes, "r.py", {0, "llama3_70b"});
+  EXPECT_EQ(large.model, "llama3/70B");
+  ASSERT_TRUE(large.shape.has_value());
+  EXPECT_EQ(large.shape->hidden, 8192);
+  EXPECT_EQ(large.parallel.tp, 8);
+  EXPECT_EQ(large.parallel.micro_batch, 2);
+  EXPECT_EQ(large.parallel.recompute, Recompute::full);
+  const Import longer = import_run(kRecipes, "r.py", {0, "llama3_70b_long"});
+  EXPECT_EQ(longer.parallel.tp, 8);
+  EXPECT_EQ(longer.parallel.cp, 2);
+  EXPECT_EQ(longer.global_batch, 64);
+  EXPECT_THAT(longer.notes, Contains(HasSubstr("taken as that of llama3")));
+}
+
+TEST(TorchtitanImport, SaysWhatRecipesItCannotChoose) {
+  const auto error_of = [](const std::string& text, const std::string& recipe) {
+    try {
+      import_run(text, "x", {0, recipe});
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_THAT(error_of(kRecipes, "other"), HasSubstr("no recipe in it is called 'other'"));
+  for (const char* text : {"[parallelism]\ntensor_parallel_degree = 2\n", "{\"bf16\": {}}",
+                           "pretrain_gpt.py --micro-batch-size 1"}) {
+    EXPECT_THAT(error_of(text, "a"), HasSubstr("there are no recipes in it to choose from"))
+        << text;
+  }
+}
+
+TEST(TorchtitanImport, NamesRecipesOfOtherFilesThatItDoesNotRead) {
+  const Import run = import_run(
+      "from torchtitan.models.llama3.config_registry import (\n    llama3_8b,\n    llama3_70b,\n)\n"
+      "def mine() -> GraphTrainer.Config:\n"
+      "    config = wrap(llama3_70b())\n    config.parallelism.tensor_parallel_degree = 4\n"
+      "    return config\n",
+      "r.py");
+  EXPECT_EQ(run.parallel.tp, 4);
+  EXPECT_THAT(run.notes,
+              Contains(HasSubstr("llama3_70b() of torchtitan.models.llama3.config_registry")));
+}
+
+TEST(TorchtitanImport, ReadsTheFileThatACommandLineNames) {
+  const std::string folder = ::testing::TempDir() + "braid_titan_import/";
+  std::filesystem::create_directories(folder);
+  write_file(folder + "run.toml",
+             "[model]\nname = \"llama3\"\nflavor = \"70B\"\n[parallelism]\n"
+             "tensor_parallel_degree = 8\n[compile]\nenable = true\n");
+  const std::string line =
+      "NGPU=8\ntorchrun --nproc_per_node=${NGPU} --nnodes 4 -m torchtitan.train --job.config_file "
+      "run.toml --parallelism.tensor_parallel_degree 4 --training.local-batch-size=2 "
+      "--compile.no-enable --training.odd 3\n";
+  const Import run = import_run(line, folder + "train.sh");
+  EXPECT_EQ(run.model, "llama3/70B");
+  EXPECT_EQ(run.parallel.tp, 4);
+  EXPECT_EQ(run.parallel.micro_batch, 2);
+  EXPECT_EQ(run.devices, 32);
+  EXPECT_THAT(run.unknown, ElementsAre("training.odd=3"));
+  EXPECT_THAT(import_error(line, "elsewhere.sh"),
+              HasSubstr("--job.config_file: 'run.toml': there is no such file"));
+  write_file(folder + "mine.py", kRecipes);
+  const Import recipe = import_run("torchrun -m torchtitan.train --module mine --config llama3_70b",
+                                   folder + "train.sh");
+  EXPECT_EQ(recipe.parallel.tp, 8);
+  EXPECT_THAT(
+      import_error("torchrun -m torchtitan.train --module llama3 --config llama3_8b", "t.sh"),
+      HasSubstr("torchtitan/models/llama3/config_registry.py, and --recipe llama3_8b"));
 }
 
 TEST(TorchtitanImport, NamesWhatIsWrongAndWhere) {

@@ -94,6 +94,9 @@ void add_stated_options(Verb& verb, StatedOptions& options) {
       "What you run now: a file, or in quotes the command line, of Megatron-LM; torchtitan's TOML "
       "or recipe; DeepSpeed's JSON; a plan's JSON; 'vllm serve …' or another engine's line")
       .group("Job");
+  add_text(verb, "--recipe", options.recipe,
+           "With --from: which recipe of the file, where it has several (Python functions)")
+      .group("Job");
   add_text(verb, "--layout", options.layout,
            "Transformer blocks, or layers, of each stage (with --vp of each chunk) in model order: "
            "20,21x2,19")
@@ -143,19 +146,23 @@ bool is_plan(const std::string& text) {
 }  // namespace
 
 std::optional<Import> read_from(const StatedOptions& options, std::int64_t blocks) {
-  if (options.from.empty()) return std::nullopt;
+  if (options.from.empty()) {
+    if (options.recipe.empty()) return std::nullopt;
+    throw Error(Where{"", 0, "--recipe"}, "no file is named to choose from", "add --from");
+  }
+  const ImportChoice choice{blocks, options.recipe};
   std::error_code error;
   if (!std::filesystem::is_regular_file(options.from, error)) {
     const bool is_folder = std::filesystem::is_directory(options.from, error);
     if (!is_folder && options.from.find(' ') != std::string::npos) {
-      return import_run(options.from, "--from", blocks);
+      return import_run(options.from, "--from", choice);
     }
     throw Error(Where{"", 0, "--from"},
                 in_quotes(options.from) + (is_folder ? " is a folder" : ": there is no such file"),
                 "give a trainer's file or, in quotes, its command line");
   }
   const std::string text = read_file(options.from);
-  return is_plan(text) ? import_plan(options.from) : import_run(text, options.from, blocks);
+  return is_plan(text) ? import_plan(options.from) : import_run(text, options.from, choice);
 }
 
 std::string model_difference(const Import& run, const Graph& model) {

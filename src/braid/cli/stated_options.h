@@ -15,7 +15,8 @@ namespace braid {
 /// What says of a configuration what the options of a job (its degrees, …) do not.
 struct StatedOptions {
   std::string layout, offload, order;
-  std::string from;  ///< A trainer's command line, or its file.
+  std::string from;    ///< A trainer's command line, or its file.
+  std::string recipe;  ///< Which of the file's recipes; empty: it has one.
 };
 
 void add_stated_options(Verb& verb, StatedOptions& options);

@@ -90,6 +90,8 @@ TrainerLimits limits_with(const std::optional<Import>& from, TrainerLimits can) 
   can.offload_optimizer = can.offload_optimizer || from->parallel.offload_optimizer;
   can.offload_weights = can.offload_weights || from->parallel.offload_weights;
   can.offload_activations = can.offload_activations || from->parallel.offload_activations;
+  can.ring_context_parallel = can.ring_context_parallel || from->parallel.cp > 1;
+  if (from->parallel.sequence_parallel) can.sequence_parallel.push_back(true);
   can.zero.push_back(from->parallel.zero);
   if (from->parallel.pp > 1) can.pipelined_zero.push_back(from->parallel.zero);
   return can;

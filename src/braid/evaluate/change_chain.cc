@@ -45,6 +45,11 @@ std::string ep_text(const Parallelism& p) {
   return std::to_string(p.ep) + (p.whole_experts ? " whole" : "");
 }
 
+/// Of what ZeRO-3 divides.
+std::string copies_text(const Parallelism& p) {
+  return std::to_string(p.zero == Zero::parameters ? p.replicate : 1);
+}
+
 /// Something that a configuration says for itself.
 struct Field {
   const char* name;
@@ -79,6 +84,8 @@ constexpr std::array kFields{
           [](Parallelism& p, const Parallelism& from) { p.recompute = from.recompute; }},
     Field{"ZeRO", [](const Parallelism& p) { return std::string(name_of(p.zero)); },
           [](Parallelism& p, const Parallelism& from) { p.zero = from.zero; }},
+    Field{"copies of the state", copies_text,
+          [](Parallelism& p, const Parallelism& from) { p.replicate = from.replicate; }},
     Field{"offload", offload_text,
           [](Parallelism& p, const Parallelism& from) {
             p.offload_optimizer = from.offload_optimizer;

@@ -25,6 +25,21 @@
 namespace braid {
 namespace {
 
+/// Copies of sharded state: as the trainer has them, or as they are stated. Throws Error for copies
+/// that the data-parallel ranks do not make up.
+int copies_of_state(const Parallelism& p, const Job& job, const System& system) {
+  if (job.trainer.does.node_replicas) return node_replicas(system, p);
+  if (p.zero != Zero::parameters || p.replicate <= 1) return 1;
+  if (p.dp % p.replicate != 0) {
+    throw Error(Where{"", 0, "--dp"},
+                fmt::format("the run keeps {} copies of its sharded state, which do not divide {} "
+                            "data-parallel ranks",
+                            p.replicate, p.dp),
+                "choose a multiple of the copies");
+  }
+  return p.replicate;
+}
+
 /// With the data parallel degree and the micro-batches that follow from the rest.
 Parallelism completed(Parallelism p, const Job& job, const System& system) {
   if (p.dp == 0) {
@@ -38,7 +53,7 @@ Parallelism completed(Parallelism p, const Job& job, const System& system) {
     p.dp = static_cast<int>(system.device_count / shards);
   }
   p.num_micro_batches = job.global_batch / (std::int64_t{p.dp} * p.micro_batch);
-  p.replicate = job.trainer.does.node_replicas ? node_replicas(system, p) : 1;
+  p.replicate = copies_of_state(p, job, system);
   return p;
 }
 

@@ -12,6 +12,7 @@
 #include "braid/trainers/accelerate/import.h"
 #include "braid/trainers/deepspeed/export.h"
 #include "braid/trainers/deepspeed/import.h"
+#include "braid/trainers/exchange/chosen_recipe.h"
 #include "braid/trainers/exchange/one_form.h"
 #include "braid/trainers/maxtext/export.h"
 #include "braid/trainers/maxtext/import.h"
@@ -178,12 +179,14 @@ std::string export_target_of(const Plan& plan) {
   return "";
 }
 
-Import import_run(const std::string& text, const std::string& file, std::int64_t blocks) {
-  if (is_deepspeed(text)) return import_deepspeed(text, file);
-  if (is_torchtitan(text)) return import_torchtitan(text, file, blocks);
-  if (is_megatron_bridge(text)) return import_megatron_bridge(text, file);
+Import import_run(const std::string& text, const std::string& file, const ImportChoice& choice) {
+  const bool is_json = is_deepspeed(text);
+  if (!is_json && is_torchtitan(text)) return import_torchtitan(text, file, choice);
+  if (!is_json && is_megatron_bridge(text)) return import_megatron_bridge(text, file, choice);
+  if (!choice.recipe.empty()) refuse_recipe_choice(file);
+  if (is_json) return import_deepspeed(text, file);
   if (is_maxtext(text)) return import_maxtext(text, file);
-  if (is_megatron(text)) return import_megatron(text, file, blocks);
+  if (is_megatron(text)) return import_megatron(text, file, choice.blocks);
   if (is_accelerate(text)) return import_accelerate(text, file);
   if (const std::string named = named_file(text); !named.empty()) {
     throw Error(Where{file, 0, ""}, "this command line says nothing of the run but " + named,

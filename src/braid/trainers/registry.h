@@ -32,8 +32,9 @@ Export export_plan(const Plan& plan, const std::string& target, const std::strin
 std::string export_target_of(const Plan& plan);
 
 /// Reads what a trainer is started with, whichever of them it is: a command line, a launch script
-/// or a configuration file. `blocks` are those of the model that is named beside it; 0: as it says
-/// itself. Throws Error where none of them takes it, and as their readers do.
-Import import_run(const std::string& text, const std::string& file, std::int64_t blocks = 0);
+/// or a configuration file. Throws Error where none of them takes it, where a recipe is chosen and
+/// there are none, and as their readers do.
+Import import_run(const std::string& text, const std::string& file,
+                  const ImportChoice& choice = {});
 
 }  // namespace braid

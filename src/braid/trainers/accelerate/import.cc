@@ -4,16 +4,80 @@
 #include <vector>
 
 #include "braid/base/text.h"
+#include "braid/trainers/accelerate/megatron_config.h"
 #include "braid/trainers/exchange/settings.h"
 
 namespace braid {
 namespace {
 
+/// Of processes, of wrapping, of checkpoints and of formats of FP8
+/// (src/accelerate/commands/launch.py).
+constexpr auto kKeysOfNoFigure =
+    std::to_array<std::string_view>({"--compute_environment",
+                                     "--distributed_type",
+                                     "--num_machines",
+                                     "--machine_rank",
+                                     "--main_process_ip",
+                                     "--main_process_port",
+                                     "--rdzv_backend",
+                                     "--same_network",
+                                     "--state_dict_type",
+                                     "--auto_wrap_policy",
+                                     "--debug",
+                                     "--downcast_bf16",
+                                     "--main_training_function",
+                                     "--use_cpu",
+                                     "--tpu_env",
+                                     "--tpu_use_cluster",
+                                     "--tpu_use_sudo",
+                                     "--enable_cpu_affinity",
+                                     "--cpu_ram_efficient_loading",
+                                     "--cp_backend",
+                                     "--gpu_ids",
+                                     "--backward_prefetch",
+                                     "--forward_prefetch",
+                                     "--sync_module_states",
+                                     "--use_orig_params",
+                                     "--transformer_layer_cls_to_wrap",
+                                     "--transformer_cls_names_to_wrap",
+                                     "--multinode_launcher",
+                                     "--zero3_init_flag",
+                                     "--zero3_save_16bit_model",
+                                     "--gradient_clipping",
+                                     "--num_cpu_threads_per_process",
+                                     "--mpirun_hostfile",
+                                     "--mpirun_ccl",
+                                     "--backend",
+                                     "--amax_history_len",
+                                     "--amax_compute_algo",
+                                     "--fp8_format",
+                                     "--interval",
+                                     "--margin",
+                                     "--override_linear_precision",
+                                     "--use_autocast_during_eval",
+                                     "--opt_level",
+                                     "--dynamo_backend",
+                                     "--dynamo_mode",
+                                     "--dynamo_use_dynamic",
+                                     "--dynamo_use_fullgraph",
+                                     "--dynamo_use_regional_compilation",
+                                     "--min_num_params",
+                                     "--sp_backend",
+                                     "--ignored_modules",
+                                     "--config",
+                                     "--commands",
+                                     "--command_file",
+                                     "--moe_layer_cls_names",
+                                     "--rdzv_timeout",
+                                     "--tpu_name",
+                                     "--tpu_zone"});
+
 /// Of a Python script what stands in the brackets of Accelerate's classes; else the whole text.
 std::vector<Setting> relevant(std::string_view text) {
   constexpr std::array<std::string_view, 3> kClasses = {
       "ParallelismConfig(", "FullyShardedDataParallelPlugin(", "Accelerator("};
-  if (contains(text, "compute_environment:") || contains(text, "parallelism_config:")) {
+  if (contains(text, "compute_environment:") || contains(text, "parallelism_config:") ||
+      contains(text, "distributed_type:")) {
     return settings_of(text);
   }
   std::vector<Setting> all;
@@ -36,7 +100,8 @@ std::vector<Setting> relevant(std::string_view text) {
 /// The key as classes, as the file and as `accelerate launch` have it.
 std::vector<Setting> with_short_names(std::vector<Setting> settings) {
   for (Setting& each : settings) {
-    for (const std::string_view prefix : {"parallelism_config_", "fsdp_", "deepspeed_"}) {
+    for (const std::string_view prefix :
+         {"parallelism_config_", "fsdp_", "deepspeed_", "megatron_lm_"}) {
       if (each.name.starts_with(prefix)) each.name.erase(0, prefix.size());
     }
   }
@@ -44,15 +109,25 @@ std::vector<Setting> with_short_names(std::vector<Setting> settings) {
 }
 
 /// What FSDP calls its ways to shard, by name or by the number of PyTorch's ShardingStrategy.
-Zero zero_of_strategy(const std::string& strategy, Import& run) {
+Zero zero_of_strategy(const std::string& strategy) {
   if (strategy == "no_shard" || strategy == "3") return Zero::none;
   if (strategy == "false" || strategy == "shard_grad_op" || strategy == "2") return Zero::gradients;
-  if (strategy.starts_with("hybrid_shard") || strategy == "4" || strategy == "5") {
-    run.notes.emplace_back(
-        "fsdp_sharding_strategy: state is sharded within a node and copied between nodes; here it "
-        "is sharded over all ranks");
-  }
   return Zero::parameters;
+}
+
+/// State that is sharded within a node and copied between nodes has as many copies as there are
+/// nodes.
+void read_hybrid_shards(GivenArguments& given, const std::string& strategy, Import& run) {
+  const std::int64_t nodes = given.count_or("--num_machines", 1);
+  if (!strategy.starts_with("hybrid_shard") && strategy != "4" && strategy != "5") return;
+  constexpr std::int64_t kMostNodes = 1 << 15;
+  if (nodes > 1 && nodes <= kMostNodes) {
+    run.parallel.replicate = static_cast<int>(nodes);
+    return;
+  }
+  run.notes.emplace_back(
+      "fsdp_sharding_strategy: state is sharded within a node and copied between nodes; here it "
+      "is sharded over all ranks, for num_machines does not say how many nodes there are");
 }
 
 /// `shards`: the mesh has an axis to shard over.
@@ -64,7 +139,8 @@ void read_sharding(GivenArguments& given, bool shards, Import& run) {
   const std::string reshard = lowered(given.text("--reshard_after_forward").value_or("true"));
   const bool version = given.has("--version") || given.has("--reshard_after_forward");
   if (shards || version || kind == "fsdp" || !strategy.empty()) {
-    p.zero = zero_of_strategy(strategy.empty() ? reshard : strategy, run);
+    p.zero = zero_of_strategy(strategy.empty() ? reshard : strategy);
+    read_hybrid_shards(given, strategy.empty() ? reshard : strategy, run);
   }
   const std::int64_t stage = given.count("--zero_stage", 0, 3).value_or(0);
   if (kind == "deepspeed") p.zero = static_cast<Zero>(stage);
@@ -85,11 +161,20 @@ void read_sharding(GivenArguments& given, bool shards, Import& run) {
   }
 }
 
+/// The training script says how many samples a micro-batch has.
+void read_steps(GivenArguments& given, Import& run) {
+  run.says_micro_batch = false;
+  const std::string steps = lowered(given.text("--gradient_accumulation_steps").value_or("1"));
+  if (steps == "auto" || steps == "1") return;
+  run.steps_of_batch = run.accumulation = given.count_or("--gradient_accumulation_steps", 1);
+}
+
 }  // namespace
 
 bool is_accelerate(std::string_view text) {
   return contains(text, "ParallelismConfig(") || contains(text, "parallelism_config") ||
-         contains(text, "compute_environment:") || contains(text, "fsdp_config:");
+         contains(text, "compute_environment:") || contains(text, "fsdp_config:") ||
+         contains(text, "distributed_type:") || contains(text, "megatron_lm_config:");
 }
 
 Import import_accelerate(std::string_view text, const std::string& file) {
@@ -104,52 +189,29 @@ Import import_accelerate(std::string_view text, const std::string& file) {
   const std::int64_t shard = degree("--dp_shard_size");
   p.tp = degree("--tp_size");
   p.cp = degree("--cp_size");
-  if (given.has("--sp_size") && degree("--sp_size") > 1) {
-    run.notes.emplace_back("sp_size: Ulysses' sequence parallelism is taken as no division");
+  if (const int ranks = degree("--sp_size"); ranks > 1) {
+    p.cp = ranks;
+    run.notes.emplace_back("sp_size: Ulysses exchanges heads; here keys and values go round");
   }
   p.dp = given.has("--dp_replicate_size") || given.has("--dp_shard_size")
              ? static_cast<int>(replicate * shard)
              : 0;
   read_sharding(given, shard > 1, run);
-  if (p.zero != Zero::none) p.replicate = static_cast<int>(replicate);
+  if (p.zero != Zero::none && replicate > 1) p.replicate = static_cast<int>(replicate);
   p.recompute = is_on(given, "--activation_checkpointing") ? Recompute::full : Recompute::none;
   run.devices = given.count_or("--num_processes", 0);
   const std::string precision = given.text("--mixed_precision").value_or("no");
   run.precision = parse_precision(precision == "bf16" || precision == "fp16" || precision == "fp8"
                                       ? precision
                                       : std::string("fp32"));
-  p.num_micro_batches = given.count_or("--gradient_accumulation_steps", 1);
-  constexpr std::array<std::string_view, 30> kIgnored = {"--compute_environment",
-                                                         "--distributed_type",
-                                                         "--num_machines",
-                                                         "--machine_rank",
-                                                         "--main_process_ip",
-                                                         "--main_process_port",
-                                                         "--rdzv_backend",
-                                                         "--same_network",
-                                                         "--state_dict_type",
-                                                         "--auto_wrap_policy",
-                                                         "--debug",
-                                                         "--downcast_bf16",
-                                                         "--main_training_function",
-                                                         "--use_cpu",
-                                                         "--tpu_env",
-                                                         "--tpu_use_cluster",
-                                                         "--tpu_use_sudo",
-                                                         "--enable_cpu_affinity",
-                                                         "--cpu_ram_efficient_loading",
-                                                         "--cp_backend",
-                                                         "--gpu_ids",
-                                                         "--backward_prefetch",
-                                                         "--forward_prefetch",
-                                                         "--sync_module_states",
-                                                         "--use_orig_params",
-                                                         "--transformer_layer_cls_to_wrap",
-                                                         "--transformer_cls_names_to_wrap",
-                                                         "--multinode_launcher",
-                                                         "--zero3_init_flag",
-                                                         "--zero3_save_16bit_model"};
-  given.ignore(kIgnored);
+  read_steps(given, run);
+  if (lowered(given.text("--distributed_type").value_or("")) == "megatron_lm") {
+    read_megatron_lm(given, run);
+  }
+  if (contains(text, "dynamo_config")) {
+    run.notes.emplace_back("dynamo_config: what the compiler fuses is not modelled");
+  }
+  given.ignore(kKeysOfNoFigure);
   run.unknown = unknown_settings(given);
   return run;
 }

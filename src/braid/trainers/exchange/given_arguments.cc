@@ -93,6 +93,12 @@ void GivenArguments::ignore(std::span<const std::string_view> names) {
   for (const std::string_view name : names) known_.insert(key_of(name));
 }
 
+void GivenArguments::ignore_if(bool (*is_ignored)(std::string_view name)) {
+  for (const std::string& key : order_) {
+    if (is_ignored("--" + key)) known_.insert(key);
+  }
+}
+
 std::vector<std::string> GivenArguments::unknown() const {
   std::vector<std::string> all;
   for (const std::string& key : order_) {

@@ -20,6 +20,8 @@ class GivenArguments {
   GivenArguments(std::span<const std::string> words, std::string file);
 
   bool has(std::string_view name);
+  /// As has(), of an argument that nobody reads.
+  bool is_given(std::string_view name) const { return given_.contains(key_of(name)); }
   /// nullopt: not given. Throws Error where it is no whole number in [least, most].
   std::optional<std::int64_t> count(std::string_view name, std::int64_t least, std::int64_t most);
   std::int64_t count_or(std::string_view name, std::int64_t otherwise, std::int64_t least = 1);
@@ -32,6 +34,8 @@ class GivenArguments {
   void set_unknown_value(std::string_view name, std::string of);
   /// Takes note of arguments that change nothing that is asked for here.
   void ignore(std::span<const std::string_view> names);
+  /// As ignore(), of all that are given for whose name ("--lr", with dashes) that is true.
+  void ignore_if(bool (*is_ignored)(std::string_view name));
   /// All arguments that nobody asked for or ignored, as they are written, in their order.
   std::vector<std::string> unknown() const;
 

@@ -53,6 +53,12 @@ struct Import {
   std::optional<System> system;  ///< Where it says the devices with all their figures.
 };
 
+/// What is said beside a trainer's command line or file.
+struct ImportChoice {
+  std::int64_t blocks = 0;  ///< Of the model that is named; 0: as the file says itself.
+  std::string recipe;       ///< Which of a file's recipes; empty: it has one.
+};
+
 /// Makes the trainer behave as the run says.
 inline void take_behaviour(const Import& run, TrainerBehaviour& does) {
   for (const BehaviourChange& change : run.does) does.*change.flag = change.value;

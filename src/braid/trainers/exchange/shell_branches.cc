@@ -1,38 +1,11 @@
 #include "braid/trainers/exchange/shell_branches.h"
 
 #include <algorithm>
-#include <charconv>
+
+#include "braid/trainers/exchange/shell_pattern.h"
 
 namespace braid {
 namespace {
-
-std::optional<std::int64_t> integer(const std::string& word) {
-  std::int64_t value = 0;
-  const char* end = word.data() + word.size();
-  const auto [stop, error] = std::from_chars(word.data(), end, value);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return value;
-}
-
-/// Text with signs that stand for any text.
-bool is_pattern(std::string_view text) {
-  return text.find_first_of("*?[") != std::string_view::npos;
-}
-
-Holds compared(const std::string& left, const std::string& sign, const std::string& right) {
-  if (sign == "=" || sign == "==" || sign == "!=") {
-    return is_pattern(right) ? Holds::unknown : holds_if((left == right) == (sign != "!="));
-  }
-  const auto a = integer(left);
-  const auto b = integer(right);
-  if (!a || !b) return Holds::unknown;
-  if (sign == "-eq") return holds_if(*a == *b);
-  if (sign == "-ne") return holds_if(*a != *b);
-  if (sign == "-lt") return holds_if(*a < *b);
-  if (sign == "-le") return holds_if(*a <= *b);
-  if (sign == "-gt") return holds_if(*a > *b);
-  return sign == "-ge" ? holds_if(*a >= *b) : Holds::unknown;
-}
 
 /// Without blanks and quotes around it.
 std::string_view bare(std::string_view text) {
@@ -47,28 +20,12 @@ std::string_view bare(std::string_view text) {
 /// Whether a pattern of `case` matches; unknown: it has signs that are not looked into.
 Holds matches(std::string_view pattern, const std::optional<std::string>& subject) {
   if (pattern == "*") return Holds::yes;
-  const bool is_plain = !is_pattern(pattern) && pattern.find('$') == std::string_view::npos;
-  return subject && is_plain ? holds_if(pattern == *subject) : Holds::unknown;
+  const bool is_plain = pattern.find_first_of("$(\\\"'`") == std::string_view::npos;
+  if (!subject || !is_plain) return Holds::unknown;
+  return holds_if(matches_shell_pattern(pattern, *subject));
 }
 
 }  // namespace
-
-Holds value_of_test(std::span<const std::string> words) {
-  if (words.size() == 1 && words[0] == "true") return Holds::yes;
-  if (words.size() == 1 && words[0] == "false") return Holds::no;
-  const bool single = words.size() > 2 && words.front() == "[" && words.back() == "]";
-  const bool twice = words.size() > 2 && words.front() == "[[" && words.back() == "]]";
-  if (!single && !twice) return Holds::unknown;
-  words = words.subspan(1, words.size() - 2);
-  const bool negated = words.size() > 1 && words[0] == "!";
-  if (negated) words = words.subspan(1);
-  Holds value = Holds::unknown;
-  if (words.size() == 1) value = holds_if(!words[0].empty());
-  if (words.size() == 2 && words[0] == "-z") value = holds_if(words[1].empty());
-  if (words.size() == 2 && words[0] == "-n") value = holds_if(!words[1].empty());
-  if (words.size() == 3) value = compared(words[0], words[1], words[2]);
-  return value == Holds::unknown || !negated ? value : holds_if(value == Holds::no);
-}
 
 void ShellBranches::take(Branch& branch, Holds test) {
   if (branch.is_chosen || test == Holds::no) {
@@ -123,7 +80,23 @@ void ShellBranches::end_arm() {
   open_.back().awaits_pattern = true;
 }
 
-void ShellBranches::begin_loop() { open_.emplace_back(); }
+void ShellBranches::begin_test() {
+  if (open_.empty()) return;
+  Branch& branch = open_.back();
+  branch.state = branch.is_chosen   ? State::skipped
+                 : branch.is_unsure ? State::unknown
+                                    : State::runs;
+}
+
+void ShellBranches::begin_loop(Holds runs) { begin_group(runs); }
+
+void ShellBranches::begin_group(Holds runs) {
+  Branch branch;
+  branch.state = runs == Holds::yes  ? State::runs
+                 : runs == Holds::no ? State::skipped
+                                     : State::unknown;
+  open_.push_back(std::move(branch));
+}
 
 void ShellBranches::end() {
   if (!open_.empty()) open_.pop_back();

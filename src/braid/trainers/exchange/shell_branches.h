@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,10 +11,6 @@ namespace braid {
 /// Whether something holds, as far as a script alone says.
 enum class Holds : std::uint8_t { no, yes, unknown };
 constexpr Holds holds_if(bool condition) { return condition ? Holds::yes : Holds::no; }
-
-/// Whether a test holds, "[ 8 -gt 1 ]", "[[ fp8 == fp8 ]]", "true", whose words are what variables
-/// stand for. Unknown: it is of files or commands, or of several tests.
-Holds value_of_test(std::span<const std::string> words);
 
 /// Which commands of a script's branches and loops are run: those of the branch that is chosen, and
 /// all where that is not known.
@@ -30,13 +25,16 @@ class ShellBranches {
  public:
   void begin_if(Holds test);
   void begin_else(Holds test = Holds::yes);  ///< Of elif, what its test says.
+  /// The commands of the test of elif, which run where no branch before it did.
+  void begin_test();
   /// nullopt: not known, as what an assignment of the environment gives.
   void begin_case(std::optional<std::string> subject);
   /// Patterns as they stand before the bracket: "a|b", "*". Ignored outside of `case`.
   void begin_arm(std::string_view patterns);
-  void end_arm();     ///< ;; and the like.
-  void begin_loop();  ///< It may run never or often.
-  void end();         ///< fi, esac, done.
+  void end_arm();                                ///< ;; and the like.
+  void begin_loop(Holds runs = Holds::unknown);  ///< Unknown: it may run never or often.
+  void begin_group(Holds runs);                  ///< Commands in brackets.
+  void end();                                    ///< fi, esac, done, a bracket.
 
   bool awaits_pattern() const { return !open_.empty() && open_.back().awaits_pattern; }
   bool is_case() const { return !open_.empty() && open_.back().is_case; }

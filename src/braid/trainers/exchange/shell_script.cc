@@ -1,148 +1,296 @@
 #include "braid/trainers/exchange/shell_script.h"
 
 #include <algorithm>
-#include <cctype>
-#include <cstdint>
+#include <array>
 #include <optional>
-#include <span>
 #include <utility>
 
-#include "braid/base/error.h"
-#include "braid/trainers/exchange/shell_arithmetic.h"
+#include "braid/base/text.h"
+#include "braid/trainers/exchange/shell_assignments.h"
 #include "braid/trainers/exchange/shell_branches.h"
-#include "braid/trainers/exchange/shell_values.h"
+#include "braid/trainers/exchange/shell_given_texts.h"
+#include "braid/trainers/exchange/shell_lists.h"
+#include "braid/trainers/exchange/shell_tests.h"
+#include "braid/trainers/exchange/shell_text.h"
+#include "braid/trainers/exchange/shell_words.h"
 
 namespace braid {
 namespace {
 
-constexpr std::size_t kMostExpanded = std::size_t{1} << 20;
+template <std::size_t N>
+bool is_one_of(const std::string& word, const std::array<std::string_view, N>& words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+constexpr std::array<std::string_view, 5> kDeclarations = {"export", "declare", "typeset", "local",
+                                                           "readonly"};
+constexpr std::array<std::string_view, 4> kLoops = {"for", "while", "until", "select"};
 
 class Reader {
  public:
-  Reader(std::string_view text, const std::string& file) : text_(text), file_(file) {}
+  Reader(std::string_view text, const std::string& file, const ShellVariables& known)
+      : text_(text, file), words_(text_, state_), assignments_(text_, words_, state_) {
+    state_.variables = known;
+  }
 
   ShellScript read() {
-    while (at_ < text_.size()) read_command();
-    if (!opened_.empty()) {
-      const Opened open = opened_.back();
-      at_ = open.at;
-      fail("'" + open.word + "' is not closed");
+    while (!text_.is_done()) read_command();
+    for (auto open = opened_.rbegin(); open != opened_.rend(); ++open) {
+      if (open->word == "{" || open->word == "(") continue;
+      text_.move_to(open->at);
+      text_.fail("'" + open->word + "' is not closed");
     }
+    script_.undefined = std::move(state_.undefined);
+    script_.uncertain = std::move(state_.uncertain);
+    for (const std::string& name : state_.exported) {
+      const auto found = state_.variables.find(name);
+      if (found != state_.variables.end()) script_.exported.insert(*found);
+    }
+    script_.variables = std::move(state_.variables);
     return std::move(script_);
   }
 
  private:
-  [[noreturn]] void fail(const std::string& message) const {
-    const auto end = text_.begin() + static_cast<std::ptrdiff_t>(std::min(at_, text_.size()));
-    const auto line = std::count(text_.begin(), end, '\n') + 1;
-    throw Error(Where{file_, static_cast<int>(line), ""}, message, "close it");
+  /// What is open: a branch, a loop or brackets.
+  struct Opened {
+    std::string word;
+    std::size_t at = 0;
+    ShellList outside;        ///< The list that it is a part of.
+    bool has_branch = false;  ///< `then` or `do` was there.
+  };
+
+  bool is_skipped() const { return branches_.is_skipped() || list_.runs() == Holds::no; }
+
+  void note_where() {
+    state_.is_skipped = is_skipped();
+    state_.is_unsure =
+        !state_.is_skipped && (list_.runs() == Holds::unknown || branches_.is_uncertain());
   }
 
-  bool at(std::string_view token) const { return text_.substr(at_, token.size()) == token; }
-  bool ends_command() const {
-    return at_ == text_.size() ||
-           std::string_view("\n;&|").find(text_[at_]) != std::string_view::npos;
+  void open(const std::string& word, std::size_t at) {
+    branches_.begin_group(list_.runs());
+    opened_.push_back({word, at, list_, false});
+    list_ = {};
   }
 
-  /// Spaces, continued lines and comments; in an array also ends of lines.
-  void skip_blank(bool lines) {
-    while (at_ < text_.size()) {
-      if (at("\\\n")) {
-        at_ += 2;
-      } else if (at("\\\r\n")) {
-        at_ += 3;
-      } else if (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\r' ||
-                 (lines && text_[at_] == '\n')) {
-        ++at_;
-      } else if (text_[at_] == '#') {
-        while (at_ < text_.size() && text_[at_] != '\n') ++at_;
-      } else {
-        return;
-      }
+  bool is_open(std::string_view word) const {
+    return !opened_.empty() && opened_.back().word == word;
+  }
+
+  /// Closes what began with one of the words, and brackets in it that are not closed.
+  void close(std::initializer_list<std::string_view> begun_by) {
+    const auto matches = [&](const Opened& each) {
+      return std::find(begun_by.begin(), begun_by.end(), each.word) != begun_by.end();
+    };
+    if (std::none_of(opened_.begin(), opened_.end(), matches)) return;
+    for (bool found = false; !found; opened_.pop_back()) {
+      found = matches(opened_.back());
+      if (opened_.back().has_branch) branches_.end();
+      branches_.end();
+      list_ = opened_.back().outside;
     }
+    list_.end_command({});
   }
 
   void read_command() {
     if (branches_.awaits_pattern()) return read_pattern();
+    note_where();
+    text_.skip_blank(false);
+    const std::size_t begin = text_.position();
+    if (text_.is_at("((")) return read_arithmetic();
+    if (text_.is_at("(")) {
+      text_.move(1);
+      return open("(", begin);
+    }
+    if (text_.is_at(")") && is_open("(")) {
+      text_.move(1);
+      close({"("});
+      return separate();
+    }
     ShellCommand command;
-    const std::size_t begin = at_;
-    const std::size_t unknown_before = unknown_;
-    for (skip_blank(false); !ends_command() && !branches_.awaits_pattern(); skip_blank(false)) {
-      if (!(command.empty() && read_assignment())) read_word(command);
-      if (command.size() == 1 && is_before_command(command[0])) {
-        if (command[0] == "else") branches_.begin_else();
-        command.clear();
+    bool declares = false, exports = false;
+    while (!ends_command()) {
+      if ((command.empty() || declares) && assignments_.read(exports)) {
+        text_.skip_blank(false);
+        continue;
       }
+      read_word(command);
+      if (!declares && command.size() == 1) {
+        if (take_keyword(command[0], begin)) return;
+        declares = is_one_of(command[0], kDeclarations);
+        exports = command[0] == "export";
+      }
+      if (declares) take_declared(command, exports);
+      text_.skip_blank(false);
+      if (command.size() == 1 && text_.is_at("()")) {
+        text_.move(2);
+        return;  // A function, whose body is read where it stands.
+      }
+      if (command.size() == 1 && command[0] == "[[") read_extended_test(command);
       if (command.size() == 3 && command[0] == "case" && command[2] == "in") {
-        const bool is_known = unknown_ == unknown_before && !has_marks(command);
-        note_condition(command);
-        branches_.begin_case(is_known ? std::optional(command[1]) : std::nullopt);
-        opened_.push_back({"case", begin});
-        command.clear();
+        return begin_case(command, begin);
       }
     }
-    const bool has_text = at_ < text_.size();
-    // Tests that && or || put together are not looked into.
-    const bool is_whole = !has_text || text_[at_] == ';' || text_[at_] == '\n';
-    const bool is_known = unknown_ == unknown_before && !has_marks(command);
-    const bool is_test = !command.empty() && command[0].starts_with('[');
-    const Holds value = !is_test ? Holds::yes : is_known ? value_of_test(command) : Holds::unknown;
-    if (is_test) note_condition(command);
-    if (!command.empty()) finish_command(command, is_whole && is_known, begin);
-    if (branches_.awaits_pattern()) return;
-    if (at("&&") || at("||")) return chain(value);
-    runs_ = Holds::yes;
-    if (branches_.is_case() && at(";;")) {
-      at_ += at(";;&") ? 3 : 2;
-      branches_.end_arm();
+    finish(command, begin);
+    separate();
+  }
+
+  bool ends_command() const { return text_.ends_command() || (text_.is_at(")") && is_open("(")); }
+
+  /// The names behind export, and the options of declare.
+  void take_declared(ShellCommand& command, bool& exports) {
+    const std::string& word = command.back();
+    if (word == "-x" || word == "-gx") exports = true;
+    if (exports && !word.empty() && is_shell_name_start(word[0])) state_.exported.insert(word);
+    command.clear();
+  }
+
+  /// Words that other commands follow on the same line.
+  bool take_keyword(const std::string& word, std::size_t begin) {
+    if (word == "if" || word == "while" || word == "until" || word == "{") {
+      open(word, begin);
+    } else if (word == "!") {
+      list_.negate();
+    } else if (word == "then" || word == "do") {
+      begin_body();
+    } else if (word == "elif") {
+      if (is_open("if")) branches_.begin_test();
+      list_ = {};
+    } else if (word == "else") {
+      if (is_open("if")) branches_.begin_else();
+      list_ = {};
+    } else if (word == "function") {
+      ShellCommand name;
+      text_.skip_blank(false);
+      if (!text_.ends_command()) read_word(name);
+      text_.skip_blank(false);
+      if (text_.is_at("()")) text_.move(2);
     } else {
-      if (at("\n")) skip_given_texts();
-      ++at_;
+      return take_end(word);
     }
+    return true;
   }
 
-  /// What << gives to the command, from the end of its line to the line that ends it. What is a
-  /// script itself is read as if it stood there.
-  void skip_given_texts() {
-    for (const std::string& mark : given_ends_) {
-      const std::size_t first = at_ + 1;
-      std::size_t begin = first;
-      while (begin < text_.size()) {
-        const std::size_t end = std::min(text_.find('\n', begin), text_.size());
-        std::string_view line = text_.substr(begin, end - begin);
-        line.remove_prefix(std::min(line.find_first_not_of('\t'), line.size()));
-        begin = end + 1;
-        if (line == mark) break;
+  bool take_end(const std::string& word) {
+    if (word == "fi") {
+      close({"if"});
+    } else if (word == "done") {
+      close({"for", "while", "until", "select"});
+    } else if (word == "esac") {
+      close({"case"});
+    } else if (word == "}") {
+      close({"{"});
+    } else {
+      return false;
+    }
+    text_.skip_blank(false);
+    // Words behind it, such as "< file", are no command.
+    ShellCommand rest;
+    while (!ends_command()) {
+      read_word(rest);
+      text_.skip_blank(false);
+    }
+    separate();
+    return true;
+  }
+
+  /// Behind the test of a branch or a loop.
+  void begin_body() {
+    if (opened_.empty()) return;
+    Opened& open = opened_.back();
+    const Holds holds = list_.condition();
+    list_ = {};
+    if (open.word == "if") {
+      if (open.has_branch) {
+        branches_.begin_else(holds);
+      } else {
+        branches_.begin_if(holds);
       }
-      begin = std::min(begin, text_.size());
-      const std::string_view body = text_.substr(std::min(first, begin), begin - first);
-      if (body.find(".py") != std::string_view::npos) break;
-      at_ = begin - 1;
+    } else if (!open.has_branch && is_one_of(open.word, kLoops)) {
+      const Holds stays =
+          open.word == "until" && holds != Holds::unknown ? holds_if(holds == Holds::no) : holds;
+      const bool is_for = open.word == "for" || open.word == "select";
+      branches_.begin_loop(is_for ? for_runs_ : stays == Holds::no ? stays : Holds::unknown);
+    } else {
+      return;
     }
-    given_ends_.clear();
+    open.has_branch = true;
   }
 
-  /// Takes note of words such as <<EOF, <<-"EOF", << EOF.
-  void note_given_text(std::string word) {
-    if (!std::exchange(awaits_given_end_, false)) {
-      if (!word.starts_with("<<") || word.starts_with("<<<")) return;
-      word.erase(0, word.starts_with("<<-") ? 3 : 2);
+  /// ((…)), which holds where it is not 0, or the head of "for ((…))".
+  void read_arithmetic() {
+    const std::size_t begin = text_.position();
+    const std::size_t end = text_.closing(begin, '(', ')');
+    const auto value = words_.arithmetic(begin + 2, end > begin + 2 ? end - 1 : begin + 2);
+    text_.move_to(end + 1);
+    list_.end_command({value ? holds_if(*value != 0) : Holds::unknown, false});
+    separate();
+  }
+
+  /// A sign that stands in "[[ … ]]" alone; false: there is none.
+  bool read_test_sign(ShellCommand& command) {
+    for (const std::string_view sign : {"&&", "||", "(", ")", "<", ">"}) {
+      if (!text_.is_at(sign)) continue;
+      command.emplace_back(sign);
+      text_.move(sign.size());
+      text_.skip_blank(true);
+      return true;
     }
-    awaits_given_end_ = word.empty();
-    if (!word.empty()) given_ends_.push_back(without_marks(word));
+    return false;
+  }
+
+  /// Further words of "[[ … ]]", among which && and brackets stand.
+  void read_extended_test(ShellCommand& command) {
+    while (!text_.is_done() && command.back() != "]]") {
+      if (read_test_sign(command)) continue;
+      if (text_.ends_command()) return;
+      words_.read(command);
+      text_.skip_blank(false);
+    }
+  }
+
+  void read_word(ShellCommand& command) {
+    const std::size_t before = command.size();
+    words_.read(command);
+    if (command.size() > before) given_texts_.note(command.back());
+  }
+
+  /// What separates a command from the next one.
+  void separate() {
+    text_.skip_blank(false);
+    if (text_.is_at("&&") || text_.is_at("||")) {
+      list_.chain(text_.is_at("&&"));
+      return text_.move(2);
+    }
+    if (branches_.is_case() && text_.is_at(";;")) {
+      text_.move(text_.is_at(";;&") ? 3 : 2);
+      list_ = {};
+      return branches_.end_arm();
+    }
+    if (text_.is_at("|")) return text_.move(text_.is_at("|&") ? 2 : 1);
+    if (text_.is_at(")")) {
+      if (!is_open("(")) text_.move(1);
+      return;
+    }
+    list_.end();
+    if (text_.is_at("\n")) given_texts_.skip(text_);
+    text_.move(1);
   }
 
   /// Takes note of what a condition rests on and is not known.
   void note_condition(const ShellCommand& command) {
     for (std::string word : command) {
       for (const std::size_t number : take_marks(word)) {
-        if (number < names_.size() && !is_skipped()) note(names_[number], script_.of_conditions);
+        if (number < state_.names.size() && !is_skipped()) {
+          note_name(state_.names[number], script_.of_conditions);
+        }
       }
     }
   }
 
   /// "2>", ">>log", "&>": where output goes, which no program gets as an argument.
   static bool is_redirection(const std::string& word) {
+    if (word == "<" || word.starts_with("<<")) return true;
     const std::size_t sign = word.find_first_not_of("0123456789&");
     return sign != std::string::npos && word[sign] == '>';
   }
@@ -155,379 +303,116 @@ class Reader {
       if (std::exchange(is_target, false)) continue;
       if (word == "|") break;  // Of a variable's value.
       if (is_redirection(word)) {
-        is_target = word.back() == '>';
+        is_target = word.back() == '>' || word.back() == '<';
         continue;
       }
       const bool is_no_word = !word.empty() && word.front() == kNoWord;
       for (const std::size_t number : take_marks(word)) {
-        if (number >= names_.size()) continue;
+        if (number >= state_.names.size()) continue;
         script_.unknown_parts.push_back(
-            {script_.commands.size(), plain.size(), is_no_word, names_[number]});
+            {script_.commands.size(), plain.size(), is_no_word, state_.names[number]});
       }
       if (!is_no_word) plain.push_back(std::move(word));
     }
     if (!plain.empty()) script_.commands.push_back(std::move(plain));
   }
 
-  /// Whether the command behind && or || runs, where `value` is of the one before it. Commands that
-  /// are no tests are taken to succeed.
-  void chain(Holds value) {
-    // What did not run leaves what was known before it.
-    if (runs_ == Holds::no) value = wanted_ == Holds::yes ? Holds::no : Holds::yes;
-    if (runs_ == Holds::unknown) value = Holds::unknown;
-    wanted_ = holds_if(text_[at_] == '&');
-    at_ += 2;
-    runs_ = value == Holds::unknown ? value : holds_if(value == wanted_);
-  }
-
-  bool is_skipped() const { return branches_.is_skipped() || runs_ == Holds::no; }
-  bool is_uncertain() const {
-    return !is_skipped() && (runs_ == Holds::unknown || branches_.is_uncertain());
-  }
-
-  /// ShellWords that a command follows on the same line.
-  static bool is_before_command(const std::string& word) {
-    return word == "export" || word == "declare" || word == "local" || word == "then" ||
-           word == "do" || word == "else";
-  }
-
-  /// `is_known`: the words are all that a test depends on. `begin` is where it stands.
-  void finish_command(ShellCommand& command, bool is_known, std::size_t begin) {
+  void finish(ShellCommand& command, std::size_t begin) {
+    if (command.empty()) return list_.end_command({Holds::yes, false});
     const std::string& word = command.front();
-    if (word == "if" || word == "elif") {
+    if (word == "for" || word == "select") return begin_for(command, begin);
+    if (word == "case") return begin_case(command, begin);
+    if (word.starts_with('[')) {
       note_condition(command);
-      const std::span<const std::string> test = std::span(command).subspan(1);
-      const Holds holds = is_known ? value_of_test(test) : Holds::unknown;
-      if (word == "if") {
-        branches_.begin_if(holds);
-        opened_.push_back({word, begin});
-      } else {
-        branches_.begin_else(holds);
-      }
-    } else if (word == "for" || word == "while" || word == "until" || word == "select") {
-      branches_.begin_loop();
-      opened_.push_back({word, begin});
-    } else if (word == "fi" || word == "esac" || word == "done") {
-      close();
-    } else if (!word.starts_with('[') && !is_skipped()) {
-      add_command(command);
+      return list_.end_command({value_of_test(command), false});
     }
+    if (word == "true" || word == "false") {
+      return list_.end_command({holds_if(word == "true"), false});
+    }
+    if (word == "let") return run_let(command);
+    if (!is_skipped()) add_command(command);
+    list_.end_command({});
   }
 
-  void close() {
-    branches_.end();
-    if (!opened_.empty()) opened_.pop_back();
+  /// let "NAME*=2".
+  void run_let(const ShellCommand& command) {
+    std::optional<std::int64_t> value;
+    for (std::size_t i = 1; i < command.size(); ++i) {
+      value = words_.assigned_by(command[i]);
+    }
+    list_.end_command({value ? holds_if(*value != 0) : Holds::unknown, false});
+  }
+
+  /// "for NAME in …", of which the first value is taken; once where there is one alone.
+  void begin_for(const ShellCommand& command, std::size_t begin) {
+    open(command.front(), begin);
+    for_runs_ = Holds::unknown;
+    if (command.size() < 3 || command[2] != "in") return;
+    const ShellWords values(command.begin() + 3, command.end());
+    if (has_marks(values)) return;
+    for_runs_ = values.empty() ? Holds::no : values.size() == 1 ? Holds::yes : Holds::unknown;
+    if (values.empty()) return;
+    set_variable(command[1], {values.front()}, state_);
+    if (values.size() > 1 && !state_.is_skipped) state_.of_loops.insert(command[1]);
+  }
+
+  void begin_case(const ShellCommand& command, std::size_t begin) {
+    const bool is_known = command.size() > 1 && !has_marks({command[1]});
+    note_condition(command);
+    open("case", begin);
+    branches_.begin_case(is_known ? std::optional(command[1]) : std::nullopt);
+    opened_.back().has_branch = true;
   }
 
   /// What stands before the bracket of the next arm of `case`, or its end.
   void read_pattern() {
-    for (skip_blank(true); at(";"); skip_blank(true)) ++at_;
-    if (at("esac") && (at_ + 4 == text_.size() || !is_shell_name_part(text_[at_ + 4]))) {
-      at_ += 4;
-      return close();
+    for (text_.skip_blank(true); text_.is_at(";"); text_.skip_blank(true)) text_.move(1);
+    const std::string_view behind = text_.part(text_.position() + 4, text_.position() + 5);
+    if (text_.is_at("esac") && (behind.empty() || !is_shell_name_part(behind[0]))) {
+      text_.move(4);
+      close({"case"});
+      return separate_behind_case();
     }
-    const std::size_t end = text_.find(')', at_);
-    if (end == std::string_view::npos) {
-      at_ = text_.size();
-      return;
-    }
-    branches_.begin_arm(text_.substr(at_, end - at_));
-    at_ = end + 1;
+    const std::size_t at = text_.position();
+    const std::size_t end = text_.find(")", text_.is_at("(") ? at + 1 : at);
+    if (end < text_.end()) branches_.begin_arm(text_.part(at, end));
+    text_.move_to(std::min(end + 1, text_.end()));
   }
 
-  /// NAME=word, NAME+=word, NAME=(words), NAME+=(words).
-  bool read_assignment() {
-    std::size_t end = at_;
-    if (end == text_.size() || !is_shell_name_start(text_[end])) return false;
-    while (end < text_.size() && is_shell_name_part(text_[end])) ++end;
-    const bool adds = text_.substr(end, 2) == "+=";
-    if (!adds && text_.substr(end, 1) != "=") return false;
-    const std::string name(text_.substr(at_, end - at_));
-    at_ = end + (adds ? 2 : 1);
-    ShellWords value;
-    const bool array = at("(");
-    if (array) {
-      ++at_;
-      for (skip_blank(true); !at(")"); skip_blank(true)) {
-        if (at_ == text_.size()) fail("the brackets of " + name + " are not closed");
-        read_word(value);
-      }
-      ++at_;
-    } else {
-      in_assignment_ = true;
-      if (!ends_command() && text_[at_] != ' ' && text_[at_] != '\t') read_word(value);
-      in_assignment_ = false;
-    }
-    if (is_skipped()) return true;
-    ShellWords& stored = variables_[name];
-    if (is_uncertain() && (adds || stored != value)) {
-      note(name, script_.uncertain);
-    }
-    if (!adds) stored.clear();
-    if (adds && !array) {
-      value = {joined(stored) + joined(value)};
-      stored.clear();
-    }
-    stored.insert(stored.end(), value.begin(), value.end());
-    return true;
+  void separate_behind_case() {
+    text_.skip_blank(false);
+    if (!text_.is_done()) separate();
   }
 
-  /// How the value of a variable becomes words.
-  enum class Splitting : std::uint8_t {
-    words,     ///< At spaces: $A.
-    elements,  ///< One for each element of an array: "${A[@]}".
-    none,      ///< One: "$A".
-  };
-
-  // The word at hand, and whether there is one (quotes make an empty one).
-  struct Word {
-    std::string text;
-    bool is_word = false;
-  };
-
-  void finish(Word& word, ShellWords& into) {
-    expanded_ += word.text.size() + 1;
-    if (expanded_ > kMostExpanded) fail("the variables expand to more than 1 MiB; a loop");
-    if (!word.is_word && !word.text.empty()) word.text.insert(word.text.begin(), kNoWord);
-    if (word.is_word || !word.text.empty()) into.push_back(std::move(word.text));
-    word = {};
-  }
-
-  void read_word(ShellWords& into) {
-    Word word;
-    const std::size_t begin = at_;
-    while (!ends_command() &&
-           std::string_view(" \t\r()").find(text_[at_]) == std::string_view::npos) {
-      const char c = text_[at_];
-      if (c == '\\') {
-        if (at("\\\n") || at("\\\r\n")) break;
-        at_ = std::min(at_ + 1, text_.size());
-        if (at_ < text_.size()) word.text += text_[at_++];
-        word.is_word = true;
-      } else if (c == '\'') {
-        const std::size_t end = text_.find('\'', at_ + 1);
-        if (end == std::string_view::npos) fail("a quote is not closed");
-        word.text += text_.substr(at_ + 1, end - at_ - 1);
-        word.is_word = true;
-        at_ = end + 1;
-      } else if (c == '"') {
-        read_quoted(word, into);
-      } else if (c == '$') {
-        expand(word, into, in_assignment_);
-      } else if (c == '`') {
-        skip_command(word);
-      } else {
-        word.text += c;
-        word.is_word = true;
-        ++at_;
-      }
-    }
-    if (at_ == begin) ++at_;  // A bracket of a subshell or a function.
-    note_given_text(word.text);
-    finish(word, into);
-  }
-
-  void read_quoted(Word& word, ShellWords& into) {
-    word.is_word = true;
-    ++at_;
-    while (!at("\"")) {
-      if (at_ >= text_.size()) fail("a quote is not closed");
-      if (text_[at_] == '$') {
-        expand(word, into, true);
-      } else if (text_[at_] == '`') {
-        skip_command(word);
-      } else if (at("\\\n")) {
-        at_ += 2;
-      } else if (text_[at_] == '\\' && at_ + 1 < text_.size() &&
-                 std::string_view("\"\\$`").find(text_[at_ + 1]) != std::string_view::npos) {
-        word.text += text_[at_ + 1];
-        at_ += 2;
-      } else {
-        word.text += text_[at_++];
-      }
-    }
-    ++at_;
-  }
-
-  /// A command between backticks, which is not run.
-  void skip_command(Word& word) {
-    const std::size_t end = text_.find('`', at_ + 1);
-    if (end == std::string_view::npos) fail("a quote is not closed");
-    leave_out(std::string(text_.substr(at_, end + 1 - at_)), word);
-    at_ = end + 1;
-  }
-
-  /// End of what a bracket at `begin` opens.
-  std::size_t closing(std::size_t begin, char open, char close) const {
-    int depth = 0;
-    for (std::size_t i = begin; i < text_.size(); ++i) {
-      if (text_[i] == open) ++depth;
-      if (text_[i] == close && --depth == 0) return i;
-    }
-    fail("a bracket is not closed");
-  }
-
-  static void note(const std::string& name, std::vector<std::string>& names) {
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-  }
-
-  /// Marks what is not known in the word that it is a part of.
-  void leave_out(const std::string& name, Word& word) {
-    ++unknown_;
-    if (!is_skipped()) note(name, script_.undefined);
-    const auto found = std::find(names_.begin(), names_.end(), name);
-    const auto number = std::distance(names_.begin(), found);
-    if (found == names_.end()) names_.push_back(name);
-    word.text += kMark + std::to_string(number) + kMarkEnd;
-  }
-
-  /// What begins with $; unquoted it may be several words.
-  void expand(Word& word, ShellWords& into, bool quoted) {
-    if (at("$((")) {
-      const std::size_t end = closing(at_ + 1, '(', ')');
-      const std::string_view inner = text_.substr(at_ + 3, end > at_ + 4 ? end - at_ - 4 : 0);
-      at_ = end + 1;
-      if (const auto value = value_of_arithmetic(inner, variables_)) {
-        append({std::to_string(*value)}, word, into, Splitting::none);
-      } else {
-        leave_out("$((" + std::string(inner) + "))", word);
-      }
-      return;
-    }
-    if (at("$(")) {
-      const std::size_t end = closing(at_ + 1, '(', ')');
-      leave_out(std::string(text_.substr(at_, end + 1 - at_)), word);
-      at_ = end + 1;
-      return;
-    }
-    if (at("${")) return expand_braced(word, into, quoted);
-    std::size_t end = at_ + 1;
-    while (end < text_.size() && is_shell_name_part(text_[end])) ++end;
-    if (end == at_ + 1) {  // $@, $1, a lone $.
-      word.text += text_[at_++];
-      word.is_word = true;
-      return;
-    }
-    const std::string name(text_.substr(at_ + 1, end - at_ - 1));
-    at_ = end;
-    append_variable(name, word, into, quoted ? Splitting::none : Splitting::words);
-  }
-
-  /// A part of the text, expanded as within quotes.
-  std::string expanded(std::size_t begin, std::size_t end) {
-    constexpr int kMostDepth = 20;
-    if (++depth_ > kMostDepth) fail("brackets are nested too deep");
-    const std::string_view whole = std::exchange(text_, text_.substr(0, end));
-    Word word;
-    ShellWords into;
-    for (at_ = begin; at_ < end;) {
-      const char c = text_[at_];
-      if (c == '$') {
-        expand(word, into, true);
-      } else if (c == '`') {
-        skip_command(word);
-      } else {
-        if (c != '"' && c != '\'') word.text += c;
-        ++at_;
-      }
-    }
-    text_ = whole;
-    --depth_;
-    return word.text;
-  }
-
-  void expand_braced(Word& word, ShellWords& into, bool quoted) {
-    const std::size_t end = closing(at_ + 1, '{', '}');
-    std::size_t at_form = at_ + 2;
-    while (at_form < end && is_shell_name_part(text_[at_form])) ++at_form;
-    const std::string name(text_.substr(at_ + 2, at_form - at_ - 2));
-    bool whole = false;
-    for (const std::string_view all : {"[@]", "[*]"}) {
-      if (text_.substr(at_form, all.size()) != all) continue;
-      at_form += all.size();
-      whole = all == "[@]";
-    }
-    const Splitting splitting = !quoted ? Splitting::words
-                                : whole ? Splitting::elements
-                                        : Splitting::none;
-    const bool takes_empty = at_form < end && text_[at_form] == ':';
-    if (takes_empty) ++at_form;
-    const char form = at_form < end ? text_[at_form] : ' ';
-    const auto found = variables_.find(name);
-    const bool is_set =
-        found != variables_.end() && !(takes_empty && without_marks(joined(found->second)).empty());
-    if (form == '+' && !name.empty()) {
-      if (is_set) append({expanded(at_form + 1, end)}, word, into, splitting);
-    } else if ((form == '-' || form == '=') && !name.empty() && !is_set) {
-      const std::string value = expanded(at_form + 1, end);
-      append({value}, word, into, splitting);
-      if (form == '=' && !is_skipped()) variables_[name] = {value};
-    } else {
-      append_variable(name, word, into, splitting);
-    }
-    at_ = end + 1;
-  }
-
-  void append_variable(const std::string& name, Word& word, ShellWords& into, Splitting splitting) {
-    const auto found = variables_.find(name);
-    if (found != variables_.end()) return append(ShellWords(found->second), word, into, splitting);
-    leave_out("$" + name, word);
-  }
-
-  void append(const ShellWords& values, Word& word, ShellWords& into, Splitting splitting) {
-    if (splitting == Splitting::none) {
-      word.text += joined(values);
-      word.is_word = true;
-      return;
-    }
-    bool first = true;
-    for (const std::string& value : values) {
-      if (!std::exchange(first, false)) finish(word, into);
-      if (splitting == Splitting::elements) {
-        word.text += value;
-        word.is_word = word.is_word || !value.starts_with(kNoWord);
-        continue;
-      }
-      bool in_mark = false;
-      for (const char c : value) {
-        if (c == ' ' || c == '\t' || c == '\n') {
-          finish(word, into);
-          continue;
-        }
-        in_mark = in_mark || c == kMark;
-        word.text += c;
-        word.is_word = word.is_word || !(in_mark || c == kNoWord);
-        in_mark = in_mark && c != kMarkEnd;
-      }
-    }
-  }
-
-  std::string_view text_;
-  const std::string& file_;
-  std::size_t at_ = 0;
-  std::size_t expanded_ = 0;
-  bool in_assignment_ = false;  ///< There, words are not split.
-  ShellVariables variables_;
+  ShellState state_;
+  ShellText text_;
+  ShellWordReader words_;
+  ShellAssignments assignments_;
+  ShellGivenTexts given_texts_;
   ShellBranches branches_;
-  struct Opened {
-    std::string word;
-    std::size_t at = 0;
-  };
-  std::vector<Opened> opened_;           ///< What has no end so far.
-  std::vector<std::string> names_;       ///< Of marks.
-  std::vector<std::string> given_ends_;  ///< Lines that end what << gives to the command at hand.
-  bool awaits_given_end_ = false;        ///< Behind << that stands alone.
-  int depth_ = 0;                        ///< Of expanded().
-  Holds runs_ = Holds::yes;              ///< Whether && and || let the command at hand run.
-  Holds wanted_ = Holds::yes;            ///< What the operator before it wants of the one before.
-  std::size_t unknown_ = 0;              ///< How often something was not known.
+  ShellList list_;
+  std::vector<Opened> opened_;       ///< What has no end so far.
+  Holds for_runs_ = Holds::unknown;  ///< Of the `for` that was read last.
   ShellScript script_;
 };
 
 }  // namespace
 
-ShellScript read_shell_script(std::string_view text, const std::string& file) {
-  return Reader(text, file).read();
+ShellScript read_shell_script(std::string_view text, const std::string& file,
+                              const ShellVariables& known) {
+  return Reader(text, file, known).read();
+}
+
+std::vector<ShellCommand> inner_commands(const ShellCommand& command, const ShellScript& script,
+                                         const std::string& file) {
+  for (const std::string& word : command) {
+    const bool starts_program = contains(word, ".py") || contains(word, " -m ");
+    if (!starts_program || !contains(word, " ") || !contains(word, "--")) continue;
+    constexpr std::string_view kWrap = "--wrap=";
+    const std::size_t begin = word.starts_with(kWrap) ? kWrap.size() : 0;
+    return read_shell_script(std::string_view(word).substr(begin), file, script.exported).commands;
+  }
+  return {};
 }
 
 }  // namespace braid

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "braid/trainers/exchange/shell_values.h"
+
 namespace braid {
 
 /// The words of one command of a script.
@@ -26,20 +28,28 @@ struct ShellScript {
   std::vector<std::string> of_conditions;  ///< Of `undefined`, what conditions rest on.
   /// Variables that are set under a condition which is not known, or in a loop, each once.
   std::vector<std::string> uncertain;
+  ShellVariables variables;  ///< As they are at the end; with marks for what is not known.
+  ShellVariables exported;   ///< Those of them that commands see.
 };
 
 /// Reads a launch script, or a command line, without running anything: comments, continued lines,
-/// quotes, assignments (NAME=…, NAME+=…, export, arrays) and what they stand for later ($NAME,
-/// ${NAME}, ${NAME:-default} and its like with - := = :+ +, "${NAME[@]}", $((…)) with + - * / and
-/// brackets); text that a command is given by << is skipped. Of `if` and `case`
+/// quotes, assignments (NAME=…, NAME+=…, export, declare, arrays, ((NAME*=2))) and what they stand
+/// for later (ShellWordReader); text that a command is given by << is skipped. Of `if` and `case`
 /// the branch is read that the variables choose (ShellBranches); where they do not say, and in
-/// loops, all is read as if it ran once, and what it sets is listed in `uncertain`. What a variable
-/// that is not set, or a command in $(…), would give is left out and listed in `undefined`. Throws
-/// Error, with the line, for a quote, a bracket, `if`, `case` or a loop that is not closed. Cost:
-/// linear in the text and what it expands to, which may be 1 MiB.
+/// loops, all is read as if it ran once, and what it sets is listed in `uncertain`. Functions are
+/// read where they stand. What a variable that is not set, or a command in $(…), would give is left
+/// out and listed in `undefined`. `known` are variables that are set before. Throws Error, with the
+/// line, for a quote, a bracket, `if`, `case` or a loop that is not closed. Cost: linear in the
+/// text and what it expands to, which may be 1 MiB.
 ///
 ///     ShellScript script = read_shell_script("TP=8\npretrain_gpt.py --tp $TP", "train.sh");
 ///     script.commands.front();  // {"pretrain_gpt.py", "--tp", "8"}
-ShellScript read_shell_script(std::string_view text, const std::string& file);
+ShellScript read_shell_script(std::string_view text, const std::string& file,
+                              const ShellVariables& known = {});
+
+/// The commands of the lines that a command hands to another shell, as `bash -c "…"`, `srun sh -c`
+/// and `sbatch --wrap` do. They see variables that the script exports.
+std::vector<ShellCommand> inner_commands(const ShellCommand& command, const ShellScript& script,
+                                         const std::string& file);
 
 }  // namespace braid

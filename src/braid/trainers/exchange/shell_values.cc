@@ -45,4 +45,16 @@ bool has_marks(const ShellWords& words) {
                      [](const std::string& word) { return word.find(kMark) != std::string::npos; });
 }
 
+void note_name(const std::string& name, std::vector<std::string>& names) {
+  if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+}
+
+void set_variable(const std::string& name, ShellWords value, ShellState& state) {
+  if (state.is_skipped) return;
+  ShellWords& stored = state.variables[name];
+  if (state.is_unsure && stored != value) note_name(name, state.uncertain);
+  state.of_loops.erase(name);
+  stored = std::move(value);
+}
+
 }  // namespace braid

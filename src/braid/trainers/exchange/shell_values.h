@@ -3,6 +3,7 @@
 #include <cctype>
 #include <cstddef>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,5 +32,23 @@ inline constexpr char kMark = '\x01', kMarkEnd = '\x02', kNoWord = '\x03';
 std::vector<std::size_t> take_marks(std::string& text);
 std::string without_marks(std::string text);
 bool has_marks(const ShellWords& words);
+
+/// Adds a name that is not there.
+void note_name(const std::string& name, std::vector<std::string>& names);
+
+/// What is known at the place of a script that is being read.
+struct ShellState {
+  ShellVariables variables;  ///< Elements of arrays by words are variables "NAME[KEY]".
+  std::set<std::string, std::less<>> exported;
+  std::set<std::string, std::less<>> of_loops;  ///< Variables that take several values in turn.
+  std::vector<std::string> names;               ///< Of marks.
+  std::vector<std::string> undefined;           ///< What is used and not known, each once.
+  std::vector<std::string> uncertain;           ///< What is set and perhaps not, each once.
+  bool is_skipped = false;                      ///< The command at hand does not run.
+  bool is_unsure = false;                       ///< Nobody knows whether it does.
+};
+
+/// Sets a variable, unless the command is skipped.
+void set_variable(const std::string& name, ShellWords value, ShellState& state);
 
 }  // namespace braid

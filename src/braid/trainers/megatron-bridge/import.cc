@@ -7,81 +7,11 @@
 #include "braid/base/text.h"
 #include "braid/trainers/exchange/export.h"
 #include "braid/trainers/exchange/settings.h"
-#include "braid/trainers/exchange/shell_script.h"
+#include "braid/trainers/megatron-bridge/ignored_fields.h"
+#include "braid/trainers/megatron-bridge/recipe_source.h"
 
 namespace braid {
 namespace {
-
-constexpr std::array<std::string_view, 13> kSections = {
-    "model.",  "train.",      "ddp.",           "optimizer.", "dataset.",
-    "dist.",   "scheduler.",  "checkpoint.",    "tokenizer.", "rng.",
-    "logger.", "validation.", "mixed_precision"};
-
-/// Options of run_recipe.py and what they set (scripts/training/run_recipe.py).
-struct RecipeOption {
-  std::string_view option, short_form, setting;
-};
-constexpr RecipeOption kRecipeOptions[] = {
-    {"global_batch_size", "gb", "train.global_batch_size"},
-    {"micro_batch_size", "mb", "train.micro_batch_size"},
-    {"seq_length", "sl", "dataset.seq_length"},
-    {"tensor_model_parallel_size", "tp", "model.tensor_model_parallel_size"},
-    {"pipeline_model_parallel_size", "pp", "model.pipeline_model_parallel_size"},
-    {"context_parallel_size", "cp", "model.context_parallel_size"},
-    {"virtual_pipeline_model_parallel_size", "vp", "model.virtual_pipeline_model_parallel_size"},
-    {"expert_model_parallel_size", "ep", "model.expert_model_parallel_size"},
-    {"expert_tensor_parallel_size", "etp", "model.expert_tensor_parallel_size"}};
-
-/// The words behind run_recipe.py; empty where the text is no such command line.
-ShellCommand recipe_words(std::string_view text, const std::string& file) {
-  if (!contains(text, "run_recipe.py") || contains(text, "import ")) return {};
-  for (ShellCommand& command : read_shell_script(text, file).commands) {
-    const auto script = std::find_if(command.begin(), command.end(), [](const std::string& word) {
-      return word.ends_with("run_recipe.py");
-    });
-    if (script != command.end()) return {script + 1, command.end()};
-  }
-  return {};
-}
-
-/// What the options of a command line set, "-tp 4" and "--tensor_model_parallel_size=4" alike.
-std::vector<Setting> options_of_recipe(const ShellCommand& words) {
-  std::vector<Setting> all;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string& word = words[i];
-    if (!word.starts_with('-')) continue;
-    std::string name = word.substr(word.find_first_not_of('-') == 1 ? 1 : 2);
-    std::string value;
-    if (const std::size_t sign = name.find('='); sign != std::string::npos) {
-      value = name.substr(sign + 1);
-      name.erase(sign);
-    } else if (i + 1 < words.size() && !words[i + 1].starts_with('-')) {
-      value = words[i + 1];
-    }
-    for (const RecipeOption& each : kRecipeOptions) {
-      if (name == each.option || name == each.short_form) {
-        all.push_back({std::string(each.setting), value, 0});
-      }
-    }
-  }
-  return all;
-}
-
-/// Overrides by "section.field", whatever the script calls its configuration.
-std::vector<Setting> overrides_of(std::string_view text, const ShellCommand& recipe) {
-  std::vector<Setting> all = options_of_recipe(recipe);
-  for (Setting& each : settings_of(text)) {
-    for (const std::string_view root : {"cfg.", "config.", "recipe."}) {
-      if (each.name.starts_with(root)) each.name.erase(0, root.size());
-    }
-    for (const std::string_view section : kSections) {
-      if (!each.name.starts_with(section)) continue;
-      all.push_back(std::move(each));
-      break;
-    }
-  }
-  return all;
-}
 
 /// None and null are "not given".
 std::int64_t number(GivenArguments& given, std::string_view name, std::int64_t otherwise) {
@@ -130,16 +60,57 @@ void read_sharding(GivenArguments& given, Import& run) {
   p.offload_optimizer = is_on(given, "--optimizer.optimizer_cpu_offload");
 }
 
-/// What is switched off; its configurations have both on.
-void read_behaviour(GivenArguments& given, Import& run) {
+/// CommOverlapConfig of training/comm_overlap.py, which the fields of ddp and model are set from.
+void read_overlap(GivenArguments& given, Import& run) {
   const auto is_off = [&](std::string_view name) {
     return lowered(given.text(name).value_or("true")) == "false";
   };
-  if (is_off("--ddp.overlap_grad_reduce") && run.parallel.zero < Zero::gradients) {
+  const bool of_ddp = is_off("--ddp.overlap_grad_reduce");
+  const bool of_overlap = is_off("--comm_overlap.overlap_grad_reduce");
+  if ((of_ddp || of_overlap) && run.parallel.zero < Zero::gradients) {
     run.does.push_back({&TrainerBehaviour::overlapped_gradients, false});
   }
-  if (is_off("--model.gradient_accumulation_fusion")) {
+  if (is_on(given, "--comm_overlap.tp_comm_overlap") && run.parallel.tp > 1) {
+    run.notes.emplace_back(
+        "tp_comm_overlap: what it hides of tensor parallelism behind GEMMs shows here");
+  }
+  const bool dispatch = is_on(given, "--comm_overlap.overlap_moe_expert_parallel_comm");
+  if (is_on(given, "--model.overlap_moe_expert_parallel_comm") || dispatch) {
+    run.does.push_back({&TrainerBehaviour::overlapped_dispatch, true});
+  }
+}
+
+void read_behaviour(GivenArguments& given, Import& run) {
+  read_overlap(given, run);
+  if (lowered(given.text("--model.gradient_accumulation_fusion").value_or("true")) == "false") {
     run.does.push_back({&TrainerBehaviour::fused_accumulation, false});
+  }
+  if (given.text("--model.transformer_impl").value_or("") == "local") {
+    run.does.push_back({&TrainerBehaviour::flash_attention, false});
+  }
+  const std::string graphs = lowered(given.text("--model.cuda_graph_impl").value_or("none"));
+  if (graphs != "none") run.does.push_back({&TrainerBehaviour::captured_graphs, true});
+  // Its fused loss is said by two fields, of which the second names the kernel.
+  const bool fuses = is_on(given, "--model.cross_entropy_loss_fusion");
+  const std::string kernel = given.text("--model.cross_entropy_fusion_impl").value_or("native");
+  if (fuses && kernel == "te") run.does.push_back({&TrainerBehaviour::fused_loss, true});
+}
+
+/// What is kept in other formats, or elsewhere, than braid has it.
+void read_state_formats(GivenArguments& given, Import& run) {
+  if (is_on(given, "--model.fine_grained_activation_offloading")) {
+    run.parallel.offload_activations = true;
+  }
+  bool narrow = false;
+  for (const char* name : {"--optimizer.main_grads_dtype", "--optimizer.main_params_dtype",
+                           "--optimizer.exp_avg_dtype", "--optimizer.exp_avg_sq_dtype"}) {
+    const std::string format = given.text(name).value_or("torch.float32");
+    narrow = narrow || (format != "torch.float32" && format != "float32" && format != "fp32");
+  }
+  if (is_on(given, "--optimizer.use_precision_aware_optimizer") && narrow) {
+    run.notes.emplace_back(
+        "use_precision_aware_optimizer: here gradients and optimizer state have the formats of "
+        "mixed_precision");
   }
 }
 
@@ -150,6 +121,11 @@ void read_precision(std::string_view text, GivenArguments& given, Import& run) {
   const std::string_view known =
       at == std::string_view::npos ? std::string_view(name) : text.substr(at + call.size(), 60);
   const std::string_view format = known.substr(0, known.find('"'));
+  if (contains(text, "get_mixed_precision_config(") && at == std::string_view::npos) {
+    run.notes.emplace_back(
+        "get_mixed_precision_config: which one is not said in words, and taken as bf16; give "
+        "--precision");
+  }
   run.precision = parse_precision(contains(format, "fp8")    ? "fp8"
                                   : contains(format, "fp16") ? "fp16"
                                                              : "bf16");
@@ -177,18 +153,14 @@ bool is_megatron_bridge(std::string_view text) {
          contains(text, "model.pipeline_model_parallel_size");
 }
 
-Import import_megatron_bridge(std::string_view text, const std::string& file) {
-  const ShellCommand recipe = recipe_words(text, file);
-  GivenArguments given = as_arguments(overrides_of(text, recipe), file);
+Import import_megatron_bridge(std::string_view text, const std::string& file,
+                              const ImportChoice& choice) {
+  const BridgeSource source = bridge_source(text, file, choice.recipe);
+  GivenArguments given = as_arguments(source.settings, file);
   Import run;
   run.trainer = "megatron-bridge";
-  for (std::size_t i = 0; i + 1 < recipe.size(); ++i) {
-    if (recipe[i] != "--model" && recipe[i] != "--recipe") continue;
-    run.notes.push_back(recipe[i] + " " + on_one_line(recipe[i + 1]) +
-                        ": the recipe's own settings are not read; what this line leaves out is "
-                        "taken as listed");
-  }
-  run.model = model_of(text);
+  run.notes = source.notes;
+  run.model = model_of(source.text);
   for (const char* name :
        {"--dataset.sequence_length", "--dataset.seq_length", "--model.seq_length"}) {
     run.seq_len = number(given, name, run.seq_len);
@@ -216,35 +188,14 @@ Import import_megatron_bridge(std::string_view text, const std::string& file) {
                                              : Recompute::none;
   if (is_on(given, "--dist.use_tp_pp_dp_mapping"))
     p.order = {Axis::tp, Axis::cp, Axis::pp, Axis::dp};
-  read_precision(text, given, run);
-  constexpr std::array<std::string_view, 20> kIgnored = {
-      "--model.pipeline_dtype",
-      "--model.recompute_method",
-      "--model.recompute_num_layers",
-      "--model.recompute_modules",
-      "--ddp.overlap_param_gather",
-      "--checkpoint.ckpt_format",
-      "--checkpoint.save",
-      "--checkpoint.load",
-      "--optimizer.optimizer_offload_fraction",
-      "--optimizer.use_precision_aware_optimizer",
-      "--tokenizer.tokenizer_type",
-      "--tokenizer.tokenizer_model",
-      "--tokenizer.use_tokenizer_vocab_size",
-      "--tokenizer.vocab_size",
-      "--train.train_iters",
-      "--validation.eval_iters",
-      "--scheduler.lr_warmup_iters",
-      "--optimizer.lr",
-      "--optimizer.min_lr",
-      "--mixed_precision"};
-  given.ignore(kIgnored);
+  read_precision(source.text, given, run);
+  read_state_formats(given, run);
+  if (lowered(given.text("--peft").value_or("none")) != "none") {
+    run.notes.emplace_back("peft: adapters alone are trained; here all weights are");
+  }
+  given.ignore_if(is_ignored_by_bridge_reader);
   run.unknown = unknown_settings(given);
-  std::erase_if(run.unknown, [](const std::string& setting) {
-    constexpr std::array<std::string_view, 3> kOfNoFigure = {"logger.", "checkpoint.", "rng."};
-    return std::any_of(kOfNoFigure.begin(), kOfNoFigure.end(),
-                       [&](std::string_view section) { return setting.starts_with(section); });
-  });
+  run.unknown.insert(run.unknown.end(), source.unknown.begin(), source.unknown.end());
   return run;
 }
 

@@ -1,12 +1,13 @@
 #pragma once
 
-#include <span>
 #include <string_view>
 
 namespace braid {
 
-/// Arguments of Megatron-LM (megatron/training/arguments.py) that say nothing of the time or memory
-/// of an iteration as braid models it: data, tokenizer, learning rates, logging, checkpoints.
-std::span<const std::string_view> megatron_ignored_arguments();
+/// Whether an argument of Megatron-LM is known and says nothing of the time or memory of a step as
+/// braid models it: data, learning rates, logging, checkpoints, details of routing, and overlap,
+/// fusion and formats, which are the trainer's own behaviour (data/trainers/megatron.yaml). By
+/// whole families where all of a family is so. Its name has dashes, no underscores.
+bool is_ignored_by_megatron_reader(std::string_view name);
 
 }  // namespace braid

@@ -13,160 +13,20 @@
 #include "braid/base/text.h"
 #include "braid/trainers/exchange/export.h"
 #include "braid/trainers/exchange/given_arguments.h"
+#include "braid/trainers/exchange/open_script.h"
 #include "braid/trainers/exchange/shell_script.h"
+#include "braid/trainers/exchange/started_processes.h"
 #include "braid/trainers/megatron/behaviour_arguments.h"
+#include "braid/trainers/megatron/deepspeed_arguments.h"
 #include "braid/trainers/megatron/ignored_arguments.h"
-#include "braid/trainers/megatron/layer_marks.h"
+#include "braid/trainers/megatron/model_sizes.h"
 #include "braid/trainers/megatron/pipeline_arguments.h"
 
 namespace braid {
 namespace {
 
-constexpr std::int64_t kMostSize = 1 << 24;
-
 int degree(GivenArguments& given, std::string_view name, int otherwise = 1) {
   return static_cast<int>(given.count(name, 1, 1 << 20).value_or(otherwise));
-}
-
-/// Why sizes that are given do not make up the model.
-std::string what_is_not_read(GivenArguments& given, const ModelShape& shape) {
-  const bool by_ratio = given.has("--hybrid-attention-ratio") || given.has("--hybrid-mlp-ratio");
-  if (shape.layer_pattern.empty() && (given.has("--is-hybrid-model") || by_ratio)) {
-    return "the model has state-space layers, and no --hybrid-layer-pattern says which these are";
-  }
-  return "";
-}
-
-void read_hybrid(GivenArguments& given, ModelShape& shape) {
-  const std::optional<std::string> pattern = hybrid_pattern_of(given);
-  const auto of_predictions = given.text("--mtp-hybrid-override-pattern");
-  if (!pattern) return;
-  const std::size_t end = std::min(pattern->find('/'), pattern->size());
-  shape.layer_pattern = pattern->substr(0, end);
-  std::erase(shape.layer_pattern, '|');
-  shape.blocks = std::ssize(shape.layer_pattern);
-  if (end < pattern->size()) {
-    const std::string further = pattern->substr(end + 1);
-    shape.mtp_pattern = further.substr(0, further.find('/'));
-    shape.mtp_modules = 1 + std::count(further.begin(), further.end(), '/');
-  } else if (of_predictions) {
-    shape.mtp_pattern = *of_predictions;
-  }
-  // The defaults of transformer_config.py and MambaMixer.
-  shape.state_size = given.count_or("--mamba-state-dim", 128);
-  shape.state_head_dim = given.count_or("--mamba-head-dim", 64);
-  shape.state_groups = given.count_or("--mamba-num-groups", 8);
-  shape.state_heads = given.count_or("--mamba-num-heads", 2 * shape.hidden / shape.state_head_dim);
-}
-
-/// Keys and values in few numbers, with the defaults of arguments.py. Its norms are those that
-/// --qk-layernorm gives.
-void read_latent_attention(GivenArguments& given, ModelShape& shape) {
-  shape.latent_attention = true;
-  shape.q_rank = given.count_or("--q-lora-rank", 0);
-  shape.kv_rank = given.count_or("--kv-lora-rank", 32);
-  shape.rotary_dim = given.count_or("--qk-pos-emb-head-dim", 64);
-  shape.qk_dim = given.count_or("--qk-head-dim", 128) + shape.rotary_dim;
-  shape.head_dim = given.count_or("--v-head-dim", 128);
-  shape.kv_heads = shape.heads;
-  shape.qk_norm = false;
-}
-
-/// The model's sizes (with the defaults of arguments.py); nullopt where they are not all given.
-std::optional<ModelShape> read_shape(GivenArguments& given, Import& run) {
-  ModelShape shape;
-  shape.first_block = 1;
-  shape.blocks = given.count_or("--num-layers", 0);
-  shape.hidden = given.count_or("--hidden-size", 0);
-  shape.heads = given.count_or("--num-attention-heads", 0);
-  const bool swiglu = given.has("--swiglu"), geglu = given.has("--quick-geglu");
-  shape.gated = swiglu || geglu;
-  const std::int64_t inner = swiglu ? shape.hidden * 8 / 3 / 64 * 64 : 4 * shape.hidden;
-  shape.inner = given.count_or("--ffn-hidden-size", inner);
-  const std::int64_t width = shape.heads > 0 ? shape.hidden / shape.heads : 0;
-  shape.head_dim = given.count_or("--kv-channels", width);
-  const std::int64_t groups = given.count_or("--num-query-groups", 1);
-  shape.kv_heads = given.has("--group-query-attention") ? groups : shape.heads;
-  shape.vocab = given.count_or("--padded-vocab-size", given.count_or("--vocab-size", 0));
-  const std::string positions =
-      given.text("--position-embedding-type").value_or("learned_absolute");
-  shape.rotary = positions != "learned_absolute" && positions != "none" && positions != "relative";
-  const std::int64_t longest = given.count_or("--max-position-embeddings", run.seq_len);
-  if (positions == "learned_absolute") shape.positions = longest;
-  shape.rms = given.text("--normalization").value_or("LayerNorm") == "RMSNorm";
-  shape.linear_bias = !given.has("--disable-bias-linear");
-  shape.qkv_bias = given.has("--add-qkv-bias") || shape.linear_bias;
-  shape.qk_norm = given.has("--qk-layernorm");
-  shape.tied_embeddings = !given.has("--untie-embeddings-and-output-weights");
-  shape.activation = swiglu                        ? "swiglu"
-                     : geglu                       ? "geglu"
-                     : given.has("--squared-relu") ? "relu"
-                                                   : "gelu";
-  const auto rate = [&](const char* name) {
-    return finite_double(given.text(name).value_or("0.1")).value_or(0.1);
-  };
-  const double attention_dropout = rate("--attention-dropout");
-  shape.dropout = rate("--hidden-dropout") > 0 || attention_dropout > 0;
-  if (const auto window = given.text("--window-size")) {
-    const std::size_t digit = window->find_first_of("0123456789");
-    if (digit != std::string::npos) shape.window = std::atoll(window->c_str() + digit);
-  }
-  shape.experts = given.count_or("--num-experts", 0);
-  shape.top_k = given.count_or("--moe-router-topk", 2);
-  shape.expert_inner = given.count_or("--moe-ffn-hidden-size", shape.inner);
-  shape.shared_inner = given.count_or("--moe-shared-expert-intermediate-size", 0, 0);
-  shape.shared_gate = given.has("--moe-shared-expert-gate");
-  shape.expert_latent = given.count_or("--moe-latent-size", 0, 0);
-  if (shape.experts == 0) shape.top_k = shape.expert_inner = 0;
-  if (given.has("--multi-latent-attention")) read_latent_attention(given, shape);
-  shape.mtp_modules = given.count_or("--mtp-num-layers", 0, 0);
-  shape.mtp_shared = given.has("--mtp-use-repeated-layer");
-  read_hybrid(given, shape);
-  if (shape.blocks == 0 || shape.hidden == 0 || shape.heads == 0) return std::nullopt;
-  run.no_shape = what_is_not_read(given, shape);
-  if (!run.no_shape.empty()) return std::nullopt;
-  if (std::max({shape.hidden, shape.inner, shape.vocab, shape.expert_inner}) > kMostSize) {
-    given.fail("--hidden-size", "the model is wider than 2^24", "give the sizes of a real one");
-  }
-  return shape;
-}
-
-/// "1101…": a list of --window-attn-skip-freq, or every so many blocks one without a window.
-std::optional<std::string> marks_of_windows(const std::string& text, std::int64_t blocks) {
-  if (contains(text, "[")) return marks_of_blocks(text, blocks);
-  const std::optional<double> every = finite_double(text);
-  if (!every || *every < 1 || *every > static_cast<double>(kMostSize)) return std::nullopt;
-  std::string marks(static_cast<std::size_t>(blocks), '1');
-  const auto step = static_cast<std::size_t>(*every);
-  for (std::size_t block = step; block <= marks.size(); block += step) marks[block - 1] = '0';
-  return marks;
-}
-
-/// Which blocks have experts, and which have windows.
-void read_marks(GivenArguments& given, Import& run) {
-  const std::optional<std::string> experts = given.text("--moe-layer-freq");
-  const std::optional<std::string> windows = given.text("--window-attn-skip-freq");
-  if (!run.shape) return;
-  ModelShape& shape = *run.shape;
-  const auto unread = [&](const char* name, const std::string& text, const char* taken) {
-    run.notes.push_back(fmt::format("{} {}: not read as a list for {} blocks; here {}", name,
-                                    in_quotes(text), shape.blocks, taken));
-  };
-  if (experts && shape.experts > 0) {
-    const std::optional<std::string> marks = marks_of_blocks(*experts, shape.blocks);
-    if (!marks) unread("--moe-layer-freq", *experts, "all blocks have experts");
-    const std::size_t dense = marks ? std::min(marks->find('1'), marks->size()) : 0;
-    shape.dense_blocks = static_cast<std::int64_t>(dense);
-    if (marks && marks->find('0', dense) != std::string::npos) shape.expert_blocks = *marks;
-  }
-  if (windows && shape.window > 0) {
-    const std::optional<std::string> marks = marks_of_windows(*windows, shape.blocks);
-    if (!marks) {
-      unread("--window-attn-skip-freq", *windows, "all blocks have windows");
-    } else if (contains(*marks, "0")) {
-      shape.windowed_blocks = *marks;
-    }
-  }
 }
 
 /// Formats of what the optimizer keeps, which it has with --use-precision-aware-optimizer alone.
@@ -265,6 +125,7 @@ void read_recomputation(GivenArguments& given, Import& run) {
 /// The words behind the script that has Megatron-LM's arguments, and those before it.
 struct Launch {
   ShellCommand before, arguments;
+  std::string script;                ///< The name of the program that has the arguments.
   std::size_t first = 0;             ///< Where the arguments begin in the command.
   std::vector<UnknownPart> unknown;  ///< Of the command.
 };
@@ -278,28 +139,22 @@ bool is_argument(std::string word) {
 }
 
 std::optional<Launch> launch_of(const ShellCommand& command) {
+  // What is printed is no launch yet.
+  if (command.front() == "echo" || command.front() == "printf") return std::nullopt;
   if (std::none_of(command.begin(), command.end(), is_argument)) return std::nullopt;
   const auto name = std::find_if(command.begin(), command.end(),
                                  [](const std::string& word) { return word.ends_with(".py"); });
-  if (name == command.end()) return Launch{{}, command, 0, {}};
+  if (name == command.end()) return Launch{{}, command, "", 0, {}};
   const auto first = static_cast<std::size_t>(name - command.begin()) + 1;
-  return Launch{{command.begin(), name}, {name + 1, command.end()}, first, {}};
-}
-
-/// What `bash -c "…"` and the like are given to run.
-std::vector<ShellCommand> inner_commands(const ShellCommand& command, const std::string& file) {
-  for (const std::string& word : command) {
-    const bool is_line = contains(word, " ") && contains(word, ".py") && contains(word, "--");
-    if (is_line) return read_shell_script(word, file).commands;
-  }
-  return {};
+  const std::string script = name->substr(name->rfind('/') + 1);
+  return Launch{{command.begin(), name}, {name + 1, command.end()}, script, first, {}};
 }
 
 Launch find_launch(const ShellScript& script, const std::string& file) {
   for (std::size_t c = 0; c < script.commands.size(); ++c) {
     std::optional<Launch> launch = launch_of(script.commands[c]);
     const bool is_inner = !launch;
-    for (const ShellCommand& inner : inner_commands(script.commands[c], file)) {
+    for (const ShellCommand& inner : inner_commands(script.commands[c], script, file)) {
       if (!launch) launch = launch_of(inner);
     }
     if (!launch) continue;
@@ -337,60 +192,33 @@ bool counts(std::string argument) {
   constexpr std::array<std::string_view, 8> kOfPlace = {
       "--node-rank", "--master-addr",  "--master-port", "--rdzv-endpoint",
       "--rdzv-id",   "--rdzv-backend", "--log-dir",     "--local-addr"};
-  const std::span<const std::string_view> ignored = megatron_ignored_arguments();
   return std::find(kOfPlace.begin(), kOfPlace.end(), argument) == kOfPlace.end() &&
-         std::find(ignored.begin(), ignored.end(), argument) == ignored.end();
-}
-
-/// Processes that torchrun starts; 0: not said.
-std::int64_t read_devices(const Launch& launch, const std::string& file) {
-  GivenArguments torchrun(launch.before, file);
-  const auto count = [&](const char* name, std::int64_t otherwise) -> std::int64_t {
-    if (!torchrun.has(name)) return otherwise;
-    try {
-      return torchrun.count_or(name, otherwise);
-    } catch (const Error&) {  // Said by a variable or as a range.
-      return 0;
-    }
-  };
-  return count("--nproc-per-node", 0) * count("--nnodes", 1);
+         !is_ignored_by_megatron_reader(argument);
 }
 
 /// What the script leaves open, as notes.
-void note_what_is_open(const ShellScript& script, const Launch& launch, Import& run) {
+void note_open_parts(const ShellScript& script, const Launch& launch, Import& run) {
   std::vector<std::string> undefined = script.of_conditions;
   for (std::size_t i = 0; i < launch.unknown.size(); ++i) {
     const std::string& name = launch.unknown[i].name;
     const bool is_listed = std::find(undefined.begin(), undefined.end(), name) != undefined.end();
     if (!is_listed && counts(argument_of(i, launch))) undefined.push_back(name);
   }
-  const auto listed = [](const std::vector<std::string>& names) {
-    constexpr std::size_t kMost = 12;
-    std::string text;
-    for (std::size_t i = 0; i < std::min(kMost, names.size()); ++i) {
-      text += (i > 0 ? ", " : "") + on_one_line(names[i]);
-    }
-    return names.size() > kMost ? fmt::format("{} and {} more", text, names.size() - kMost) : text;
-  };
-  if (!undefined.empty()) {
-    run.notes.push_back("not set in the script, and left out: " + listed(undefined));
-  }
-  if (!script.uncertain.empty()) {
-    run.notes.push_back(
-        "set under a condition that is not known here, or in a loop, and read as if it held: " +
-        listed(script.uncertain));
-  }
+  note_what_is_open(undefined, script, run.notes);
 }
 
 }  // namespace
 
 bool is_megatron(std::string_view text) {
-  constexpr std::array<std::string_view, 6> kSigns = {"pretrain_gpt.py",
+  constexpr std::array<std::string_view, 9> kSigns = {"pretrain_gpt.py",
                                                       "pretrain_hybrid.py",
                                                       "pretrain_mamba.py",
+                                                      "pretrain_bert.py",
+                                                      "pretrain_t5.py",
                                                       "--tensor-model-parallel-size",
                                                       "--pipeline-model-parallel-size",
-                                                      "--micro-batch-size"};
+                                                      "--micro-batch-size",
+                                                      "--num-attention-heads"};
   return std::any_of(kSigns.begin(), kSigns.end(),
                      [&](std::string_view sign) { return contains(text, sign); });
 }
@@ -436,7 +264,7 @@ Import import_megatron(std::string_view text, const std::string& file, std::int6
   }
   Import run;
   run.trainer = "megatron";
-  run.devices = read_devices(launch, file);
+  run.devices = processes_started(launch.before, file);
   run.seq_len = given.count_or("--seq-length", given.count_or("--encoder-seq-length", 0));
   run.global_batch = given.count_or("--global-batch-size", 0);
   Parallelism& p = run.parallel;
@@ -448,11 +276,12 @@ Import import_megatron(std::string_view text, const std::string& file, std::int6
   }
   p.tp = degree(given, "--tensor-model-parallel-size");
   p.cp = degree(given, "--context-parallel-size");
-  p.ep = degree(given, "--expert-model-parallel-size");
+  p.ep = degree(given, "--expert-model-parallel-size", degree(given, "--moe-expert-parallel-size"));
+  read_earlier_arguments(given, run);
   p.sequence_parallel = given.has("--sequence-parallel") && p.tp > 1;
   // Experts are divided as the other layers where nothing else is said.
   const int expert_tp = degree(given, "--expert-tensor-parallel-size", p.tp);
-  const bool has_experts = p.ep > 1 || given.count_or("--num-experts", 0) > 0;
+  const bool has_experts = p.ep > 1 || megatron_experts(given) > 0;
   p.whole_experts = has_experts && p.tp > 1 && expert_tp == 1;
   if (has_experts && expert_tp != 1 && expert_tp != p.tp) {
     run.notes.push_back(
@@ -460,10 +289,10 @@ Import import_megatron(std::string_view text, const std::string& file, std::int6
                     "all {} tensor-parallel ranks",
                     expert_tp, p.tp));
   }
-  run.shape = read_shape(given, run);
+  run.shape = megatron_shape(given, launch.script, run);
   run.blocks = run.shape ? run.shape->blocks : given.count_or("--num-layers", 0);
   run.hidden = given.count_or("--hidden-size", 0);
-  read_marks(given, run);
+  read_megatron_layers(given, run);
   run.precision = read_precision(given);
   // The variable that lets GEMMs of FP32 run in TF32 (as export writes it).
   if (run.precision->matmul == Dtype::f32 && contains(text, "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1")) {
@@ -474,13 +303,21 @@ Import import_megatron(std::string_view text, const std::string& file, std::int6
   read_recomputation(given, run);
   read_behaviour(given, run);
   if (given.has("--use-tp-pp-dp-mapping")) p.order = {Axis::tp, Axis::cp, Axis::pp, Axis::dp};
-  if (const auto ramp = given.text("--rampup-batch-size")) {
-    run.notes.push_back("--rampup-batch-size " + on_one_line(*ramp) +
-                        ": here every iteration has the whole batch");
+  if (given.has("--use-checkpoint-args")) {
+    run.notes.emplace_back(
+        "--use-checkpoint-args: sizes that the checkpoint has count in a run; here those of this "
+        "line");
   }
-  given.ignore(megatron_ignored_arguments());
+  for (const char* ramp : {"--rampup-batch-size", "--step-batch-size-schedule"}) {
+    if (const auto sizes = given.text(ramp)) {
+      run.notes.push_back(std::string(ramp) + " " + on_one_line(*sizes) +
+                          ": here every iteration has the whole batch");
+    }
+  }
+  read_deepspeed_arguments(given, run);
+  given.ignore_if(is_ignored_by_megatron_reader);
   run.unknown = given.unknown();
-  note_what_is_open(script, launch, run);
+  note_open_parts(script, launch, run);
   return run;
 }
 

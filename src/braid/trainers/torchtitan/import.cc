@@ -11,22 +11,15 @@
 
 #include "braid/base/text.h"
 #include "braid/trainers/exchange/export.h"
-#include "braid/trainers/exchange/nested_settings.h"
+#include "braid/trainers/torchtitan/command_line.h"
 #include "braid/trainers/torchtitan/ignored_keys.h"
-#include "braid/trainers/torchtitan/models.h"
-#include "braid/trainers/torchtitan/recipe_settings.h"
+#include "braid/trainers/torchtitan/named_model.h"
+#include "braid/trainers/torchtitan/run_source.h"
 
 namespace braid {
 namespace {
 
 constexpr std::int64_t kMostDevices = std::int64_t{1} << 30;
-
-bool is_recipe(std::string_view text) {
-  constexpr std::array<std::string_view, 4> kSigns = {"from torchtitan", "import torchtitan",
-                                                      "Trainer.Config", "TrainingConfig("};
-  return std::any_of(kSigns.begin(), kSigns.end(),
-                     [&](std::string_view sign) { return contains(text, sign); });
-}
 
 /// A count; None is "not given".
 std::int64_t number(GivenArguments& given, std::string_view name, std::int64_t otherwise,
@@ -34,38 +27,6 @@ std::int64_t number(GivenArguments& given, std::string_view name, std::int64_t o
   if (lowered(given.text(name).value_or("none")) == "none") return otherwise;
   constexpr std::int64_t kMost = std::int64_t{1} << 40;
   return given.count(name, least, kMost).value_or(otherwise);
-}
-
-/// Keys of the first versions (to 0.1), by those that took their place.
-std::vector<Setting> in_todays_words(std::vector<Setting> settings) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kOld = {{
-      {"training.batch_size", "training.local_batch_size"},
-      {"training.data_parallel_degree", "parallelism.data_parallel_shard_degree"},
-      {"training.data_parallel_replicate_degree", "parallelism.data_parallel_replicate_degree"},
-      {"training.data_parallel_shard_degree", "parallelism.data_parallel_shard_degree"},
-      {"training.tensor_parallel_degree", "parallelism.tensor_parallel_degree"},
-      {"training.compile", "compile.enable"},
-      {"training.warmup_steps", "lr_scheduler.warmup_steps"},
-      {"experimental.context_parallel_degree", "parallelism.context_parallel_degree"},
-      {"experimental.pipeline_parallel_degree", "parallelism.pipeline_parallel_degree"},
-      {"experimental.pipeline_parallel_schedule", "parallelism.pipeline_parallel_schedule"},
-      {"experimental.enable_async_tensor_parallel", "parallelism.enable_async_tensor_parallel"},
-      {"checkpoint.enable_checkpoint", "checkpoint.enable"},
-  }};
-  for (Setting& each : settings) {
-    for (const auto& [old, now] : kOld) {
-      if (each.name == old) each.name = now;
-    }
-    if (each.name == "training.enable_loss_parallel") {
-      each = {"parallelism.disable_loss_parallel", lowered(each.value) == "true" ? "false" : "true",
-              each.line};
-    }
-    // A key of its own was what is a converter now.
-    if (each.name == "float8.enable_float8_linear" && each.value == "true") {
-      each = {"model.converters", "float8", each.line};
-    }
-  }
-  return settings;
 }
 
 std::int64_t tokens_of_sample(GivenArguments& given, std::string_view name) {
@@ -112,7 +73,7 @@ void read_state(GivenArguments& given, Import& run) {
            : replicate > 1 && shard == 1 && p.cp > 1 ? Zero::none
                                                      : Zero::gradients;
   if (replicate == 1 || !shards) return;
-  if (p.zero == Zero::parameters && dp > 0) {
+  if (p.zero == Zero::parameters) {
     p.replicate = replicate;
   } else {
     run.notes.push_back(fmt::format(
@@ -345,28 +306,22 @@ bool is_torchtitan(std::string_view text) {
                                                       "fsdp_reshard_after_forward =",
                                                       "local_batch_size",
                                                       "num_tokens_per_microbatch_per_dp_rank"};
-  return std::any_of(kSigns.begin(), kSigns.end(),
+  return is_torchtitan_command(text) ||
+         std::any_of(kSigns.begin(), kSigns.end(),
                      [&](std::string_view sign) { return contains(text, sign); });
 }
 
-Import import_torchtitan(std::string_view text, const std::string& file, std::int64_t blocks) {
-  const bool recipe = is_recipe(text);
-  GivenArguments given = as_arguments(
-      recipe ? torchtitan_recipe_settings(text) : in_todays_words(settings_of_toml(text, file)),
-      file);
+Import import_torchtitan(std::string_view text, const std::string& file,
+                         const ImportChoice& choice) {
+  const TorchtitanSource source = torchtitan_source(text, file, choice.recipe);
+  const bool recipe = source.is_recipe;
+  GivenArguments given = as_arguments(source.settings, source.file);
   Import run;
   run.trainer = recipe ? "torchtitan-recipe" : "torchtitan";
-  const std::string name = given.text("--model.name").value_or(recipe ? "" : "llama3");
-  const std::string flavor = given.text("--model.flavor").value_or(recipe ? "" : "debugmodel");
-  const TorchtitanModel* model = torchtitan_model_called(name, flavor);
-  run.model = name.empty() || flavor.empty() ? "" : name + "/" + flavor;
-  if (model != nullptr) {
-    run.shape = model->shape;
-    if (blocks == 0) blocks = model->shape.blocks;
-  } else if (given.has("--model.flavor")) {
-    run.notes.push_back("the flavor " + on_one_line(run.model) +
-                        " is not known to braid, nor what sizes it has: MODEL's are used");
-  }
+  run.notes = source.notes;
+  const TorchtitanModel* model = read_torchtitan_model(source, given, run);
+  const bool takes_own = choice.blocks == 0 && model != nullptr;
+  const std::int64_t blocks = takes_own ? model->shape.blocks : choice.blocks;
   Parallelism& p = run.parallel;
   p.tp = degree(given, "--parallelism.tensor_parallel_degree");
   p.cp = degree(given, "--parallelism.context_parallel_degree");
@@ -380,6 +335,7 @@ Import import_torchtitan(std::string_view text, const std::string& file, std::in
       lowered(given.text("--parallelism.enable_sequence_parallel").value_or("true"));
   p.sequence_parallel = p.tp > 1 && sequence != "false";
   read_state(given, run);
+  if (run.devices == 0) run.devices = source.devices;
   read_pipeline(given, blocks, run);
   if (recipe) {
     read_tokens(given, run);
@@ -390,7 +346,9 @@ Import import_torchtitan(std::string_view text, const std::string& file, std::in
   read_memory(given, recipe ? "op" : "2", run);
   read_precision(given, text, run);
   read_behaviour(given, recipe, run);
-  given.ignore(torchtitan_ignored_keys());
+  for (const Setting& each : source.settings) {
+    if (is_ignored_by_torchtitan_reader(each.name)) given.has("--" + each.name);
+  }
   run.unknown = unknown_settings(given);
   return run;
 }

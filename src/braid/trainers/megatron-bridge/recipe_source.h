@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "braid/trainers/exchange/settings.h"
+
+namespace braid {
+
+/// What a run of Megatron-Bridge sets, by "section.field", whatever it calls its configuration.
+struct BridgeSource {
+  std::vector<Setting> settings;
+  std::string text;  ///< Of the part of the file that is carried out.
+  std::vector<std::string> notes;
+  std::vector<std::string> unknown;  ///< Options of run_recipe.py that are not read.
+};
+
+/// Reads a recipe (a function that gives a ConfigContainer), which `recipe` chooses where the file
+/// has several; a script; or a command line of run_recipe.py with its options and overrides. Throws
+/// Error where several recipes remain, or none that is called so.
+BridgeSource bridge_source(std::string_view text, const std::string& file,
+                           const std::string& recipe);
+
+}  // namespace braid
