@@ -94,8 +94,8 @@ TEST(ShellScript, RefusesBranchesThatDoNotEnd) {
       EXPECT_EQ(error.where().line, 2) << text;
     }
   }
-  for (const char* text :
-       {"esac", "fi", "done", "else", "elif [ 1 ]", "a &&", "|| b", ";;", "echo if"}) {
+  for (const char* text : {"declare )", "A=\nexport $A", "esac", "fi", "done", "else", "elif [ 1 ]",
+                           "a &&", "|| b", ";;", "echo if"}) {
     read_shell_script(text, "train.sh");
   }
 }

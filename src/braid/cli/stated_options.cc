@@ -19,6 +19,7 @@
 #include "braid/plan/direct_stages.h"
 #include "braid/plan/names.h"
 #include "braid/plan/plan_json.h"
+#include "braid/trainers/exchange/chosen_recipe.h"
 #include "braid/trainers/registry.h"
 
 namespace braid {
@@ -162,7 +163,9 @@ std::optional<Import> read_from(const StatedOptions& options, std::int64_t block
                 "give a trainer's file or, in quotes, its command line");
   }
   const std::string text = read_file(options.from);
-  return is_plan(text) ? import_plan(options.from) : import_run(text, options.from, choice);
+  if (!is_plan(text)) return import_run(text, options.from, choice);
+  if (!options.recipe.empty()) refuse_recipe_choice(options.from);
+  return import_plan(options.from);
 }
 
 std::string model_difference(const Import& run, const Graph& model) {

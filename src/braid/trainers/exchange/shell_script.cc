@@ -139,6 +139,7 @@ class Reader {
 
   /// The names behind export, and the options of declare.
   void take_declared(ShellCommand& command, bool& exports) {
+    if (command.empty()) return;
     const std::string& word = command.back();
     if (word == "-x" || word == "-gx") exports = true;
     if (exports && !word.empty() && is_shell_name_start(word[0])) state_.exported.insert(word);
