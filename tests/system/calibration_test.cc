@@ -40,6 +40,14 @@ TEST(Calibration, IsReadAsItWasWritten) {
   EXPECT_EQ(read.chips[1].achieved.overlap_loss, 0);
 }
 
+TEST(Calibration, KeepsAnyName) {
+  for (const std::string name : {"my chip: rev 2 # b", "a\r", "\"x\"", "1e3", "- true", "é"}) {
+    const Calibration read = read_text(calibration_text({{name, 1, {}}}));
+    ASSERT_EQ(read.chips.size(), 1U) << name;
+    EXPECT_EQ(read.chips[0].chip, name);
+  }
+}
+
 TEST(Calibration, ReplacesOnlyWhatItSays) {
   System system = load_system("dgx-h100:16");
   const Achieved before = achieved_of(system);

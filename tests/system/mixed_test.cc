@@ -77,8 +77,8 @@ TEST(Joined, OnlyTheLastPartMayBeRagged) {
 
 TEST(Joined, PartsWithoutANetworkAreRefused) {
   EXPECT_THAT(refusal_of("tpu-v4-pod:64+dgx-h100:8"), HasSubstr("tpu-v4-pod has 0 networks"));
-  EXPECT_THAT(refusal_of("dgx-h100:8+"), HasSubstr("no cluster ''"));
-  EXPECT_THAT(refusal_of("+"), HasSubstr("no cluster ''"));
+  EXPECT_THAT(refusal_of("dgx-h100:8+"), HasSubstr("has a + with no cluster beside it"));
+  EXPECT_THAT(refusal_of("+"), HasSubstr("has a + with no cluster beside it"));
   EXPECT_THAT(refusal_of("dgx-h100:8+dgx-h10:8"), HasSubstr("dgx-h100"));
   EXPECT_THAT(refusal_of("dgx-h100:1073741824+dgx-a100:1073741832"), HasSubstr("2^31"));
 }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "braid/base/rounding.h"
 #include "braid/plan/plan_json.h"
 #include "braid/plan/stage_load.h"
 #include "braid/report/confidence_text.h"
@@ -40,7 +41,13 @@ Json metrics_to_json(const Metrics& metrics, double bound_s) {
 }
 
 /// Null where the search bounds no plan's time.
-Json gap_to_json(const PlanRow& row) { return row.gap ? Json(*row.gap) : Json(); }
+/// What is left of a proof's rounding is no gap.
+Json gap_to_json(const PlanRow& row) {
+  return row.gap ? Json(*row.gap > 1 - kBelowTolerance ? *row.gap : 0.0) : Json();
+}
+
+/// 0 stands for none.
+Json bound_to_json(double bound_s) { return bound_s > 0 ? Json(bound_s) : Json(); }
 
 /// Null for a plan whose times are those of a profile.
 Json confidence_to_json(const Plan& plan, const Metrics& metrics) {
@@ -193,8 +200,8 @@ Json outcome_to_json(const Outcome& outcome, const std::string& planner, double 
   json["search"] = {{"wall_s", wall_s},
                     {"work", outcome.work},
                     {"evaluated", outcome.evaluated},
-                    {"bound_s", outcome.search_bound_s},
-                    {"assignments_bound_s", outcome.assignments_bound_s}};
+                    {"bound_s", bound_to_json(outcome.search_bound_s)},
+                    {"assignments_bound_s", bound_to_json(outcome.assignments_bound_s)}};
   json["objective"] = objective_to_json(outcome);
   json["recommendation"] = recommendation_to_json(outcome);
   json["fastest"] = nullptr;

@@ -158,8 +158,11 @@ std::optional<Import> read_from(const StatedOptions& options, std::int64_t block
     if (!is_folder && options.from.find(' ') != std::string::npos) {
       return import_run(options.from, "--from", choice);
     }
+    const bool is_other = std::filesystem::exists(options.from, error);
     throw Error(Where{"", 0, "--from"},
-                in_quotes(options.from) + (is_folder ? " is a folder" : ": there is no such file"),
+                in_quotes(options.from) + (is_folder  ? " is a folder"
+                                           : is_other ? " is no regular file"
+                                                      : ": there is no such file"),
                 "give a trainer's file or, in quotes, its command line");
   }
   const std::string text = read_file(options.from);

@@ -88,15 +88,17 @@ void print_front(const ServingOutcome& outcome) {
          fmt::format("{:.0f}", point.tokens_per_s_per_device),
          fmt::format("{:.0f}", point.sequences), worker_text(point.layout, point.draft_tokens)});
   }
-  fmt::print("\nWorkers that do all, by time per token:\n\n{}", text_table(table));
+  fmt::print("\nWorkers that do all, with the engine's own chunk, by time per token:\n\n{}",
+             text_table(table));
 }
 
 void print_plan(const ServingOutcome& outcome, const ServePlanOptions& options,
                 const ServingJob& job) {
   const ServingPlan& plan = *outcome.plan;
-  fmt::print("{} on {} by {} in {}: {:.2f} requests/s on {} GPUs, {:.4f} a GPU\n", options.model,
-             options.cluster, plan.decode.engine->name, plan.decode.format.name,
-             plan.requests_per_s, plan.devices, plan.requests_per_s_per_device());
+  fmt::print("{} on {} by {} in {}, caches in {}: {:.2f} requests/s on {} GPUs, {:.4f} a GPU\n",
+             options.model, options.cluster, plan.decode.engine->name, plan.decode.format.name,
+             plan.decode.format.cache, plan.requests_per_s, plan.devices,
+             plan.requests_per_s_per_device());
   fmt::print("TTFT {:.0f} ms, TPOT {:.1f} ms, {:.0f} output tokens/s a GPU\n", 1e3 * plan.ttft_s,
              1e3 * plan.tpot_s, plan.requests_per_s_per_device() * job.output_tokens);
   const ServingIntervals sure = intervals_of(plan, job);

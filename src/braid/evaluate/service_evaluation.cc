@@ -7,6 +7,7 @@
 
 #include "braid/base/error.h"
 #include "braid/base/quantity.h"
+#include "braid/base/rounding.h"
 #include "braid/report/table.h"
 #include "braid/serve/number_formats.h"
 
@@ -96,7 +97,14 @@ std::string service_verdict(const ServiceEvaluation& evaluation, const ServingJo
   if (!evaluation.best) return text + "No workers of this engine and kind hold the targets.\n\n";
   const double best = evaluation.best->plan.requests_per_s_per_device();
   const double own = mine.plan.requests_per_s_per_device();
-  if (own >= best * (1 - 1e-9)) return text + "None of the space is better.\n\n";
+  if (own > best * kAboveTolerance) {
+    return text +
+           fmt::format(
+               "Yours serves {:.4g} times as many requests a GPU as the best of the searched "
+               "space, which has fewer numbers of sequences and tokens to choose from.\n\n",
+               own / best);
+  }
+  if (own >= best * kBelowTolerance) return text + "None of the space is better.\n\n";
   if (mine.holds_targets()) {
     text += fmt::format("The best serves {:.4g} times as many requests a GPU.\n", best / own);
   }
@@ -111,8 +119,9 @@ std::string worker_memory_text(const ServiceEvaluation& evaluation, const Servin
     const WorkerMemory& memory = room.memory;
     const auto gib = [](double bytes) { return fmt::format("{:.2f}", bytes / kGiB); };
     rows.push_back({name, gib(memory.weights_bytes), gib(memory.activation_bytes),
-                    gib(memory.graph_bytes), gib(memory.room_bytes), gib(room.request_bytes),
-                    fmt::format("{:.0f}", room.held)});
+                    gib(memory.graph_bytes),
+                    memory.room_bytes < 0 ? "none" : gib(memory.room_bytes),
+                    gib(room.request_bytes), fmt::format("{:.0f}", room.held)});
   };
   if (plan.disaggregated) add("of prompts", evaluation.mine.prefill);
   add(plan.disaggregated ? "of decoding" : "a worker's", evaluation.mine.decode);
@@ -198,9 +207,10 @@ ServiceEvaluation evaluate_service(const StatedService& stated, const ServingJob
 
 std::string service_evaluation_text(const ServiceEvaluation& evaluation, const ServingJob& job) {
   const WorkerPlan& decode = evaluation.mine.plan.decode;
-  return fmt::format("{} by {} in {}, caches in {}; requests of {:.0f} and {:.0f} tokens\n\n",
+  return fmt::format("{} by {} in {}, caches in {}; requests of {:.0f} and {:.0f} tokens\n",
                      job.model->name, decode.engine->name, decode.format.name, decode.format.cache,
                      job.input_tokens, job.output_tokens) +
+         fmt::format("Targets: TTFT {}, TPOT {}\n\n", ms(job.ttft_s), ms(job.tpot_s)) +
          service_figures_text(evaluation, job) + service_verdict(evaluation, job) +
          worker_memory_text(evaluation, job) + service_changes_text(evaluation) +
          titled_lines("Not given, taken as:", evaluation.not_given) +

@@ -154,7 +154,9 @@ std::string front_table(const ServingOutcome& outcome) {
                     fmt::format("{:.4g}", point.tokens_per_s_per_device),
                     fmt::format("{:.0f}", point.sequences)});
   }
-  return section("Workers that no other beats", rows.size() > 1 ? page_table(rows) : "");
+  return section(
+      "Workers that do all, with the engine's own chunk: no other of them is better in both",
+      rows.size() > 1 ? page_table(rows) : "");
 }
 
 }  // namespace

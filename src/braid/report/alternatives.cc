@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "braid/report/confidence_text.h"
 #include "braid/report/plan_text.h"
 #include "braid/report/plans_table.h"
 #include "braid/report/recommendation_text.h"
@@ -10,7 +11,7 @@ namespace braid {
 
 Alternatives alternatives_of(const Outcome& outcome) {
   if (outcome.candidates.empty()) return {};
-  std::string why = recommendation_text(outcome);
+  std::string why = recommendation_text(outcome) + not_told_apart_text(outcome.candidates);
   std::string proof = proof_text(outcome);
   if (outcome.candidates.size() < 2) return {{}, {}, "", std::move(why), std::move(proof)};
   const std::vector<PlanRow> plans = rows_of(outcome);

@@ -8,6 +8,7 @@
 
 #include "braid/base/document.h"
 #include "braid/base/error.h"
+#include "braid/base/yaml_text.h"
 
 namespace braid {
 namespace {
@@ -121,7 +122,7 @@ Calibration calibration_from(const Value& root) {
 std::string calibration_text(const std::vector<CalibratedChip>& chips) {
   std::string text = "calibration:\n";
   for (const CalibratedChip& chip : chips) {
-    text += fmt::format("  - chip: {}\n    runs: {}\n", chip.chip, chip.runs);
+    text += fmt::format("  - chip: {}\n    runs: {}\n", yaml_word(chip.chip), chip.runs);
     for (const Field& field : kFields) {
       const double figure = chip.achieved.*field.field;
       if (figure <= 0) continue;

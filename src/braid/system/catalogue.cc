@@ -75,6 +75,10 @@ System load_system(const std::string& spec) {
   std::vector<System> parts;
   for (std::size_t begin = 0; begin <= spec.size();) {
     const std::size_t end = std::min(spec.find('+', begin), spec.size());
+    if (end == begin) {
+      throw Error(Where{"", 0, "--cluster"}, "'" + spec + "' has a + with no cluster beside it",
+                  "write A:2nodes+B:1nodes");
+    }
     parts.push_back(load_part(spec.substr(begin, end - begin)));
     begin = end + 1;
   }

@@ -10,7 +10,7 @@
 
 #include "braid/base/document.h"
 #include "braid/serve/launch/stated_service.h"
-#include "braid/serve/launch/yaml_text.h"
+#include "braid/base/yaml_text.h"
 
 #include "serve/serving_fixture.h"
 

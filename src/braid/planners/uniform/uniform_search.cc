@@ -17,8 +17,14 @@ bool offloads(const Configuration& c) {
   return c.offload_optimizer || c.offload_weights || c.offload_activations;
 }
 
-/// Layers that move gain less than this share nearly always (docs/design.md, "braid").
-constexpr double kNearlyBest = 1.02;
+/// Layers that move gain less than this share nearly always, and less than that mostly
+/// (docs/design.md, "braid").
+constexpr double kMayBecomeBest = 1.06, kNearlyBest = 1.02;
+/// Degrees of which the best plan's layers are moved where it is not nearly the best.
+constexpr int kMostDegrees = 16;
+
+/// What layers are dealt to alike.
+auto chunks_of(const Configuration& c) { return std::tie(c.tp, c.cp, c.ep, c.pp, c.dp, c.vp); }
 
 }  // namespace
 
@@ -165,7 +171,7 @@ void UniformSearch::note_without_offload(const FoundPlan& found) {
 }
 
 double UniformSearch::least_of_interest_s(const Configuration& configuration) const {
-  return best_.cutoff_s() * (leaves_assignments_out(chain_, configuration) ? kNearlyBest : 1);
+  return best_.cutoff_s() * (leaves_assignments_out(chain_, configuration) ? kMayBecomeBest : 1);
 }
 
 void UniformSearch::look_at(const Configuration& configuration, double bound_s) {
@@ -299,9 +305,18 @@ void UniformSearch::move_layers(const SpaceOptions& space) {
   std::ranges::sort(nearly_best, {}, [](const FoundPlan& plan) {
     return std::tie(plan.time_s, plan.configuration);
   });
+  std::vector<Configuration> moved;
+  int degrees = 0;
   for (FoundPlan& plan : nearly_best) {
-    if (plan.time_s >= best_.cutoff_s() * kNearlyBest) break;
+    if (plan.time_s >= best_.cutoff_s() * kMayBecomeBest) break;
     if (leaves_out_offload_ && offloads(plan.configuration)) continue;
+    const bool is_known = std::any_of(moved.begin(), moved.end(), [&](const Configuration& other) {
+      return chunks_of(other) == chunks_of(plan.configuration);
+    });
+    if (plan.time_s >= best_.cutoff_s() * kNearlyBest && (is_known || ++degrees > kMostDegrees)) {
+      continue;
+    }
+    moved.push_back(plan.configuration);
     best_.add(with_moved_layers(chain_, tables_, std::move(plan), evaluated_, scratch_));
   }
   for (const FoundPlan& plan : std::vector<FoundPlan>(best_.found())) {

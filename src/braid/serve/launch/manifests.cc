@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "braid/serve/launch/yaml_text.h"
+#include "braid/base/yaml_text.h"
 #include "braid/trainers/exchange/shell_script.h"
 
 namespace braid {

@@ -1,4 +1,4 @@
-#include "braid/serve/launch/yaml_text.h"
+#include "braid/base/yaml_text.h"
 
 #include <algorithm>
 #include <array>
@@ -20,14 +20,8 @@ bool is_plain_word(const std::string& text) {
   return letters && (is_letter(text.front()) || text.front() == '/' || option);
 }
 
-/// Single quotes leave what JSON would escape as it is.
 std::string scalar(const Json& value) {
-  if (!value.is_string()) return value.dump();
-  std::string word = value.get<std::string>();
-  if (is_plain_word(word)) return word;
-  const bool printable = std::all_of(word.begin(), word.end(),
-                                     [](char c) { return c >= ' ' && c <= '~' && c != '\''; });
-  return printable && word.find('"') != std::string::npos ? "'" + word + "'" : value.dump();
+  return value.is_string() ? yaml_word(value.get<std::string>()) : value.dump();
 }
 
 void write_value(const Json& value, std::size_t indent, std::string& text);
@@ -77,6 +71,15 @@ void write_value(const Json& value, std::size_t indent, std::string& text) {
 }
 
 }  // namespace
+
+std::string yaml_word(const std::string& text) {
+  if (is_plain_word(text)) return text;
+  // Single quotes leave what JSON would escape as it is.
+  const bool printable = std::all_of(text.begin(), text.end(),
+                                     [](char c) { return c >= ' ' && c <= '~' && c != '\''; });
+  if (printable && text.find('"') != std::string::npos) return "'" + text + "'";
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 std::string yaml_text(const Json& json) {
   std::string text;
