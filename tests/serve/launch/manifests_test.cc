@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "braid/base/document.h"
-#include "braid/serve/launch/stated_service.h"
 #include "braid/base/yaml_text.h"
+#include "braid/serve/launch/stated_service.h"
 
 #include "serve/serving_fixture.h"
 
