@@ -131,7 +131,10 @@ void expect_lists_are_unions(const Planner& planner, bool mixed, int trials) {
     ++found;
     several += values.size() > 1 ? 1 : 0;
     if (!proven) continue;
-    EXPECT_NEAR(list_s, single_s, 1e-9 * single_s)
+    // Where ways to deal layers out are left out, those that are found depend on where changes
+    // start.
+    const double share = list.assignments_bound_s > 0 ? 0.01 : 1e-9;
+    EXPECT_NEAR(list_s, single_s, share * single_s)
         << trial << " degree " << which << " " << (space.*degree).text();
     if (list.status != Status::optimal) continue;
     EXPECT_LE(list.search_bound_s, list_s * (1 + 1e-9));

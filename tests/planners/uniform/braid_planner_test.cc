@@ -324,7 +324,11 @@ TEST(BraidPlanner, LosesNothingToTheExhaustivePlanner) {
       continue;
     }
     ++feasible;
-    ASSERT_NEAR(found.objective, all.objective, 1e-9 * all.objective) << "trial " << trial;
+    // Its changes start from more plans.
+    ASSERT_LE(found.objective, all.objective * kAboveTolerance) << "trial " << trial;
+    if (found.status == Status::optimal && found.assignments_bound_s == 0) {
+      ASSERT_GE(found.objective, all.objective * kBelowTolerance) << "trial " << trial;
+    }
     EXPECT_LE(all.search_bound_s, all.objective);
   }
   EXPECT_GT(feasible, 200);

@@ -20,11 +20,8 @@ bool offloads(const Configuration& c) {
 /// Layers that move gain less than this share nearly always, and less than that mostly
 /// (docs/design.md, "braid").
 constexpr double kMayBecomeBest = 1.06, kNearlyBest = 1.02;
-/// Degrees of which the best plan's layers are moved where it is not nearly the best.
-constexpr int kMostDegrees = 16;
-
-/// What layers are dealt to alike.
-auto chunks_of(const Configuration& c) { return std::tie(c.tp, c.cp, c.ep, c.pp, c.dp, c.vp); }
+/// Plans that are not nearly the best of which layers are moved.
+constexpr int kMostOthers = 48;
 
 }  // namespace
 
@@ -305,21 +302,22 @@ void UniformSearch::move_layers(const SpaceOptions& space) {
   std::ranges::sort(nearly_best, {}, [](const FoundPlan& plan) {
     return std::tie(plan.time_s, plan.configuration);
   });
-  std::vector<Configuration> moved;
-  int degrees = 0;
+  // Changes of these may lead further than those of what is faster with layers moved.
+  std::vector<FoundPlan> starts = best_.found();
+  int others = 0;
   for (FoundPlan& plan : nearly_best) {
     if (plan.time_s >= best_.cutoff_s() * kMayBecomeBest) break;
     if (leaves_out_offload_ && offloads(plan.configuration)) continue;
-    const bool is_known = std::any_of(moved.begin(), moved.end(), [&](const Configuration& other) {
-      return chunks_of(other) == chunks_of(plan.configuration);
-    });
-    if (plan.time_s >= best_.cutoff_s() * kNearlyBest && (is_known || ++degrees > kMostDegrees)) {
-      continue;
-    }
-    moved.push_back(plan.configuration);
+    if (plan.time_s >= best_.cutoff_s() * kNearlyBest && ++others > kMostOthers) break;
     best_.add(with_moved_layers(chain_, tables_, std::move(plan), evaluated_, scratch_));
   }
-  for (const FoundPlan& plan : std::vector<FoundPlan>(best_.found())) {
+  for (const FoundPlan& plan : best_.found()) {
+    const bool is_known = std::any_of(starts.begin(), starts.end(), [&](const FoundPlan& start) {
+      return start.configuration == plan.configuration && start.ends == plan.ends;
+    });
+    if (!is_known) starts.push_back(plan);
+  }
+  for (const FoundPlan& plan : starts) {
     best_.add(with_single_changes(chain_, tables_, plan, {limits_, space}, evaluated_, scratch_));
   }
 }
