@@ -38,7 +38,8 @@ ServedModel model_of(const std::string& given, const std::string& launched, cons
   if (launched.empty()) throw Error(std::string(argument) + " is required", "name one");
   const auto known = served_name_of(launched);
   // A folder of that name has the model itself.
-  if (!known || std::filesystem::exists(launched)) return load_served_model(launched);
+  std::error_code error;
+  if (!known || std::filesystem::exists(launched, error)) return load_served_model(launched);
   ServedModel model = load_served_model(*known);
   if (const std::int64_t positions = positions_of_checkpoint(launched); positions > 0) {
     model.positions = positions;
@@ -204,9 +205,9 @@ int evaluate_service_command(const ServiceCommand& command) {
   evaluation.not_known = launched.unknown;
   evaluation.not_modelled = launched.notes;
   const auto named = served_name_of(launched.workers.front().model);
-  if (named && !options.model.empty() && *named != options.model) {
+  if (named && !options.model.empty() && *named != model.name) {
     evaluation.not_modelled.push_back(fmt::format("{}: {} is served in place of {}, as MODEL says",
-                                                  launched.workers.front().model, options.model,
+                                                  launched.workers.front().model, model.name,
                                                   *named));
   }
   const bool holds = evaluation.mine.holds_targets();

@@ -228,9 +228,9 @@ Json compare_row(const CheckedOutcome& checked, const std::string& planner, doub
   Json json = refused_row(planner, "");
   json["status"] = name_of(outcome.status);
   json["objective"] = objective_to_json(outcome);
-  json["objective"]["bound"] = nullptr;
+  json["objective"]["bound"] =
+      outcome.candidates.empty() ? Json() : bound_to_json(outcome.search_bound_s);
   if (!outcome.candidates.empty()) {
-    if (outcome.search_bound_s > 0) json["objective"]["bound"] = outcome.search_bound_s;
     const Candidate& best = outcome.candidates.front();
     json["iteration_time_s"] = best.metrics.iteration_time_s;
     json["of_best"] = best.metrics.iteration_time_s / least_s;

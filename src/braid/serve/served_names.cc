@@ -1,10 +1,10 @@
 #include "braid/serve/served_names.h"
 
 #include <array>
-#include <cctype>
 #include <vector>
 
 #include "braid/base/document.h"
+#include "braid/base/text.h"
 #include "braid/serve/serving_files.h"
 
 namespace braid {
@@ -62,11 +62,7 @@ const Names& known_names() {
 }
 
 /// The last part of a path, in small letters.
-std::string last_part(std::string_view path) {
-  std::string name(path.substr(path.rfind('/') + 1));
-  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return name;
-}
+std::string last_part(std::string_view path) { return lowered(path.substr(path.rfind('/') + 1)); }
 
 const Checkpoint* checkpoint_of(const std::string& name) {
   for (const Checkpoint& each : known_names().checkpoints) {
