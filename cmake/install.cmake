@@ -8,9 +8,6 @@ get_property(rooms GLOBAL PROPERTY BRAID_ROOMS)
 
 # What `cmake --install` copies: the program does not link every room.
 add_custom_target(installed DEPENDS braid ${rooms})
-if(TARGET braid-run)
-  add_dependencies(installed braid-run)
-endif()
 
 install(TARGETS braid RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS ${rooms} EXPORT braidTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <string>
 
+#include "support/source_path.h"
+
 namespace braid {
 
 /// A file of the published programs' inputs and answers, which are not part of the project: below
@@ -12,7 +14,7 @@ namespace braid {
 inline std::string reference_file(const std::string& path) {
   const char* folder = std::getenv("BRAID_REFERENCE_DIR");
   const std::filesystem::path file =
-      std::filesystem::path(folder != nullptr ? folder : BRAID_SOURCE_DIR "/../shared") / path;
+      std::filesystem::path(folder != nullptr ? folder : test::source_path("../shared")) / path;
   return std::filesystem::exists(file) ? file.string() : "";
 }
 

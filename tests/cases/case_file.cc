@@ -8,6 +8,8 @@
 #include "braid/base/document.h"
 #include "braid/base/file.h"
 
+#include "support/source_path.h"
+
 namespace braid::test {
 namespace {
 
@@ -15,7 +17,7 @@ using Words = std::vector<std::string>;
 
 /// What {NAME} stands for, and which of the names were used.
 struct Variables {
-  std::map<std::string, std::string> values = {{"source", BRAID_SOURCE_DIR}};
+  std::map<std::string, std::string> values = {{"source", test::source_folder()}};
   std::set<std::string> used;
 
   std::string filled(std::string text) {
@@ -68,7 +70,7 @@ std::string file_text(const Value& value, Variables& variables) {
   if (value.is_string()) return variables.filled(std::string(value.as_string()));
   value.expect_only({"text", "hex", "times", "copy"});
   if (value["copy"].exists()) {
-    return read_file(BRAID_SOURCE_DIR "/" + std::string(value["copy"].as_string()));
+    return read_file(test::source_path(std::string(value["copy"].as_string())));
   }
   std::string piece = value["text"].string_or("");
   const std::string hex = value["hex"].string_or("");

@@ -11,6 +11,7 @@
 
 #include "cases/case_file.h"
 #include "cases/case_run.h"
+#include "support/source_path.h"
 
 namespace braid::test {
 
@@ -21,7 +22,7 @@ namespace {
 
 /// Those of every file below tests/cases.
 std::vector<Case> all_cases() {
-  const std::filesystem::path folder = BRAID_SOURCE_DIR "/tests/cases";
+  const std::filesystem::path folder = test::source_path("tests/cases");
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     if (entry.path().extension() == ".yaml") files.push_back(entry.path());

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/program.h"
+#include "support/source_path.h"
 
 namespace braid {
 namespace {
@@ -27,7 +28,7 @@ Words completions(const Words& words) {
       "source \"$1\"; shift; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); cd /; _braid; "
       "printf '%s\\n' \"${COMPREPLY[@]}\"";
   Words line = {
-      "/bin/bash",  "-c", script, "bash", BRAID_SOURCE_DIR "/scripts/completion/braid.bash",
+      "/bin/bash",  "-c", script, "bash", test::source_path("scripts/completion/braid.bash"),
       BRAID_PROGRAM};
   line.insert(line.end(), words.begin(), words.end());
   const Ran ran = run_program(line);

@@ -14,6 +14,7 @@
 #include "braid/base/temporary_folder.h"
 
 #include "cli/program.h"
+#include "support/source_path.h"
 
 namespace braid {
 namespace {
@@ -39,7 +40,7 @@ std::set<std::string> options_of(const std::string& help) {
 
 TEST(Documents, TheManPageNamesEveryVerbAndOption) {
   std::string page;
-  for (const char c : read_file(BRAID_SOURCE_DIR "/docs/braid.1")) {
+  for (const char c : read_file(test::source_path("docs/braid.1"))) {
     if (c != '\\') page += c;
   }
   for (const char* verb :
@@ -54,7 +55,7 @@ TEST(Documents, TheManPageNamesEveryVerbAndOption) {
 }
 
 TEST(Documents, ModelsAreAddedByWhatIsKnown) {
-  const std::string page = read_file(BRAID_SOURCE_DIR "/docs/adding-a-model.md");
+  const std::string page = read_file(test::source_path("docs/adding-a-model.md"));
   const TemporaryFolder folder;
   write_file(folder / "config.json", R"({"model_type": "unheard_of"})");
   const std::string refusal = run_braid({"show", folder / "config.json"}).err;

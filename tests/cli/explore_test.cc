@@ -11,6 +11,7 @@
 #include "cli/program.h"
 #include "dataflow/small_setup.h"
 #include "explore/small_space_text.h"
+#include "support/source_path.h"
 
 namespace braid {
 namespace {
@@ -107,7 +108,7 @@ links: {all: {bandwidth: 50 GB/s, price: 2 USD per GB/s, power: [0.05 W per GB/s
 // Every point of the example is what `braid plan` says of that model on that cluster, and its plan
 // is kept, holds and goes on to the trainer.
 TEST_F(Explore, PointsOfRealModelsAreWhatPlanFinds) {
-  const std::string example = BRAID_SOURCE_DIR "/examples/explore/llama-3-70b.yaml";
+  const std::string example = test::source_path("examples/explore/llama-3-70b.yaml");
   const std::string out = folder_ / "out";
   const Ran explored = run_braid({"explore", example, "--out", out, "--plans", "--json"});
   ASSERT_EQ(explored.status, 0) << explored.err;
@@ -146,7 +147,7 @@ TEST_F(Explore, PointsOfRealModelsAreWhatPlanFinds) {
 TEST_F(Explore, ModelsAreFilesBesideTheSpace) {
   std::filesystem::create_directory(folder_ / "tiny");
   write_file(folder_ / "tiny/config.json",
-             read_file(BRAID_SOURCE_DIR "/examples/llama-3-70b/config.json"));
+             read_file(test::source_path("examples/llama-3-70b/config.json")));
   write_file(space_,
              "devices: 64\nworkloads: {own: {model: tiny/config.json, global_batch: 64}}\n"
              "chips: [h100-sxm]\nnetworks: [dgx-h100]\n");

@@ -11,6 +11,7 @@
 #include "braid/base/temporary_folder.h"
 
 #include "cli/program_here.h"
+#include "support/source_path.h"
 
 namespace braid {
 namespace {
@@ -66,7 +67,7 @@ void try_extremes(const std::string& text, const std::string& name, Words words)
 }
 
 std::string seed(const std::string& path) {
-  return read_file(BRAID_SOURCE_DIR "/fuzz/seeds/" + path);
+  return read_file(test::source_path("fuzz/seeds/" + path));
 }
 
 TEST(ExtremeNumbers, Plans) {

@@ -10,6 +10,7 @@
 #include "braid/base/temporary_folder.h"
 
 #include "cli/program.h"
+#include "support/source_path.h"
 
 namespace braid {
 namespace {
@@ -22,7 +23,7 @@ using Words = std::vector<std::string>;
 class PlanProfile : public ::testing::Test {
  protected:
   void SetUp() override {
-    write_file(file_, read_file(BRAID_SOURCE_DIR "/tests/cases/files/piper_chain.json"));
+    write_file(file_, read_file(test::source_path("tests/cases/files/piper_chain.json")));
   }
 
   nlohmann::json plan(const Words& more, int status = 0) {

@@ -12,6 +12,7 @@
 #include "braid/base/temporary_folder.h"
 
 #include "cli/program_here.h"
+#include "support/source_path.h"
 
 namespace braid {
 namespace {
@@ -23,7 +24,7 @@ using test::run_braid_here;
 using ::testing::HasSubstr;
 using Words = std::vector<std::string>;
 
-const std::string kModel = BRAID_SOURCE_DIR "/examples/llama-3-70b/config.json";
+const std::string kModel = test::source_path("examples/llama-3-70b/config.json");
 
 /// A small search on the real model, with more words.
 Words plan_words(const Words& more = {}) {

@@ -4,11 +4,13 @@
 
 #include "braid/base/file.h"
 
+#include "support/source_path.h"
+
 namespace braid {
 
 /// Three products in a row, each followed by an elementwise kernel, on four chips in a ring.
 inline std::string small_setup_text() {
-  return read_file(BRAID_SOURCE_DIR "/tests/dataflow/small_setup.txt");
+  return read_file(test::source_path("tests/dataflow/small_setup.txt"));
 }
 
 /// `text` with the first `from` replaced by `to`.

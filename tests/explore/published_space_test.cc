@@ -8,12 +8,13 @@
 
 #include "base/reference_files.h"
 #include "explore/small_space.h"
+#include "support/source_path.h"
 
 namespace braid {
 namespace {
 
 Space example(const std::string& name) {
-  return read_space(BRAID_SOURCE_DIR "/examples/explore/" + name);
+  return read_space(test::source_path("examples/explore/" + name));
 }
 
 Space given_alone(const Space& space) {

@@ -4,11 +4,13 @@
 
 #include "braid/base/file.h"
 
+#include "support/source_path.h"
+
 namespace braid {
 
 /// Two of everything under DFModel's rules: 64 points.
 inline std::string small_space_text() {
-  return read_file(BRAID_SOURCE_DIR "/tests/explore/small_space.yaml");
+  return read_file(test::source_path("tests/explore/small_space.yaml"));
 }
 
 /// Two of everything for planners: 32 points.

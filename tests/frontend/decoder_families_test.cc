@@ -11,6 +11,8 @@
 #include "braid/graph/op_work.h"
 #include "braid/graph/repeated_layers.h"
 
+#include "support/source_path.h"
+
 namespace braid {
 namespace {
 
@@ -187,7 +189,7 @@ TEST(ExpertFamilies, ActivateWhatTheirNamesSay) {
 
 TEST(Examples, DeepSeekV3IsTheOneOfTheZoo) {
   const ModelOptions options{.seq_len = 4096, .dims = {}};
-  EXPECT_EQ(load_model(BRAID_SOURCE_DIR "/examples/deepseek-v3", options),
+  EXPECT_EQ(load_model(test::source_path("examples/deepseek-v3"), options),
             load_model("deepseek-v3", options));
 }
 

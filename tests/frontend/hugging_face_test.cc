@@ -9,6 +9,8 @@
 #include "braid/graph/op_work.h"
 #include "braid/graph/repeated_layers.h"
 
+#include "support/source_path.h"
+
 namespace braid {
 namespace {
 
@@ -173,10 +175,10 @@ TEST(LoadModel, UnknownNamesAreMetWithTheNearest) {
 }
 
 TEST(LoadModel, FolderOfAnExample) {
-  const Graph graph = load_model(BRAID_SOURCE_DIR "/examples/llama-3-70b", {});
+  const Graph graph = load_model(test::source_path("examples/llama-3-70b"), {});
   EXPECT_EQ(graph.name, "llama-3-70b");
   EXPECT_EQ(parameter_count(graph), 70553706496);
-  EXPECT_THROW(load_model(BRAID_SOURCE_DIR "/examples", {}), Error);
+  EXPECT_THROW(load_model(test::source_path("examples"), {}), Error);
 }
 
 }  // namespace

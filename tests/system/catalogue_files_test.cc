@@ -7,6 +7,8 @@
 #include "braid/base/document.h"
 #include "braid/system/system.h"
 
+#include "support/source_path.h"
+
 namespace braid {
 namespace {
 
@@ -15,7 +17,7 @@ template <typename Check>
 void for_each_file(const std::string& folder, const Check& check) {
   int files = 0;
   for (const auto& entry :
-       std::filesystem::directory_iterator(std::string(BRAID_SOURCE_DIR) + "/data/" + folder)) {
+       std::filesystem::directory_iterator(test::source_path("data/" + folder))) {
     const Document document = Document::parse_file(entry.path().string());
     check(document.root(), entry.path().stem().string());
     ++files;

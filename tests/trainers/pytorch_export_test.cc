@@ -22,6 +22,7 @@
 #include "braid/trainers/registry.h"
 
 #include "run/random_job.h"
+#include "support/source_path.h"
 
 namespace braid::test {
 namespace {
@@ -29,7 +30,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr const char* kTinyGpt = BRAID_SOURCE_DIR "/examples/tiny-gpt/config.json";
+const std::string kTinyGpt = test::source_path("examples/tiny-gpt/config.json");
 
 /// A uniform plan of the tiny GPT of the examples.
 Plan tiny_plan(const Parallelism& parallel, std::int64_t batch = 16) {

@@ -7,6 +7,8 @@
 #include "braid/trust/interval.h"
 #include "braid/validate/run_errors.h"
 
+#include "support/source_path.h"
+
 namespace braid {
 namespace {
 
@@ -57,7 +59,7 @@ TEST(Coverage, CountsRunsBySource) {
 
 TEST(RunErrors, AreOfWhatIsPredicted) {
   const MeasuredRuns input =
-      read_measured_runs(BRAID_SOURCE_DIR "/tests/validate/published_runs.csv");
+      read_measured_runs(test::source_path("tests/validate/published_runs.csv"));
   std::vector<MeasuredRun> runs(input.runs.begin(), input.runs.begin() + 3);
   runs[1].hardware = "abacus";
   LeftOut left;

@@ -14,6 +14,7 @@
 #include "braid/validate/run_trainer.h"
 
 #include "base/reference_files.h"
+#include "support/source_path.h"
 
 namespace braid {
 namespace {
@@ -77,7 +78,7 @@ int compare_plans(const std::vector<MeasuredRun>& runs) {
 
 TEST(PlansAsValidated, OfPublishedRunsTakeWhatValidationSaysBitForBit) {
   const MeasuredRuns runs =
-      read_measured_runs(BRAID_SOURCE_DIR "/tests/validate/published_runs.csv");
+      read_measured_runs(test::source_path("tests/validate/published_runs.csv"));
   EXPECT_GT(compare_plans(runs.runs), 30);
 }
 

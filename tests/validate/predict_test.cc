@@ -19,6 +19,7 @@
 #include "braid/verify/verify.h"
 
 #include "base/reference_files.h"
+#include "support/source_path.h"
 
 namespace braid {
 namespace {
@@ -95,7 +96,7 @@ TEST(Predict, AsynchronousTensorParallelismHidesSums) {
 
 TEST(Predict, ReadsModelsFromTheirConfigurations) {
   MeasuredRun run = gpt_22b();
-  run.file = BRAID_SOURCE_DIR "/examples/runs.csv";
+  run.file = test::source_path("examples/runs.csv");
   run.model = "llama-3-70b/config.json";
   run.layers = run.hidden = run.ffn = run.heads = run.vocab = 0;
   const RunModel model = model_of(run);

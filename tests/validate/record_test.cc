@@ -6,6 +6,7 @@
 #include "braid/base/file.h"
 
 #include "base/error_text.h"
+#include "support/source_path.h"
 
 namespace braid {
 namespace {
@@ -92,7 +93,7 @@ TEST(Record, RefusesWhatIsNone) {
 
 /// The gate: rows that the project ships are predicted as well as is recorded beside them.
 TEST(PublishedRuns, ArePredictedAsWellAsRecorded) {
-  const std::string folder = BRAID_SOURCE_DIR "/tests/validate/";
+  const std::string folder = test::source_path("tests/validate/");
   const std::vector<MeasuredRun> runs = read_measured_runs(folder + "published_runs.csv").runs;
   ASSERT_GE(runs.size(), 60U);
   const std::vector<Prediction> predictions = predict(runs);
