@@ -429,6 +429,18 @@ TEST(PlanText, SaysWhichStageMissesHowMuch) {
   EXPECT_THAT(
       text, HasSubstr("needs 1.86 GiB in stage 3, and a device has 954 MiB usable: 954 MiB short"));
   EXPECT_EQ(count(text, "\n"), 0U);
+  EXPECT_EQ(count(text, "host"), 0U);
+}
+
+TEST(PlanText, SaysWhatHostMemoryIsShortOf) {
+  Outcome outcome;
+  outcome.infeasibility = Infeasibility{"nothing fits", 2, 0.5e9, 1e9, on_four_devices(), 3e9, 1e9};
+  const std::string kept =
+      "keeps 2.79 GiB of a device in host memory, which has 954 MiB for each: 1.86 GiB short";
+  EXPECT_THAT(infeasibility_text(outcome), HasSubstr(") " + kept));
+  EXPECT_EQ(count(infeasibility_text(outcome), "usable"), 0U);
+  outcome.infeasibility->needed_bytes = 2e9;
+  EXPECT_THAT(infeasibility_text(outcome), HasSubstr(": 954 MiB short; it also " + kept));
 }
 
 TEST(Reports, MeasuredPassesAreDrawnBelowThePredictedOnesOnTheirScale) {

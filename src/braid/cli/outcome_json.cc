@@ -193,6 +193,8 @@ Json outcome_to_json(const Outcome& outcome, const std::string& planner, double 
     if (outcome.infeasibility) {
       json["needed_bytes"] = outcome.infeasibility->needed_bytes;
       json["available_bytes"] = outcome.infeasibility->available_bytes;
+      json["host_needed_bytes"] = outcome.infeasibility->host_needed_bytes;
+      json["host_available_bytes"] = outcome.infeasibility->host_available_bytes;
       json["stage"] = outcome.infeasibility->stage;
     }
   }

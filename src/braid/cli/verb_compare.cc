@@ -10,6 +10,7 @@
 #include "braid/base/error.h"
 #include "braid/base/infinity.h"
 #include "braid/base/quantity.h"
+#include "braid/base/text.h"
 #include "braid/cli/checked_plan.h"
 #include "braid/cli/outcome_json.h"
 #include "braid/cli/plan_profile.h"
@@ -52,8 +53,14 @@ struct Compared {
 /// Those asked for, or all that are compared where none are named.
 std::vector<const PlannerEntry*> planners_of(const CompareOptions& options) {
   std::vector<const PlannerEntry*> entries;
-  for (const std::string& name : options.planners)
-    entries.push_back(&find_planner(name, "--planners"));
+  for (const std::string& name : options.planners) {
+    const PlannerEntry* entry = &find_planner(name, "--planners");
+    if (std::find(entries.begin(), entries.end(), entry) != entries.end()) {
+      throw Error(Where{"", 0, "--planners"}, in_quotes(name) + " is named twice",
+                  "name each once");
+    }
+    entries.push_back(entry);
+  }
   if (!entries.empty()) return entries;
   for (const PlannerEntry& entry : planners()) {
     if (entry.compared) entries.push_back(&entry);

@@ -95,7 +95,7 @@ void print_front(const ServingOutcome& outcome) {
 void print_plan(const ServingOutcome& outcome, const ServePlanOptions& options,
                 const ServingJob& job) {
   const ServingPlan& plan = *outcome.plan;
-  fmt::print("{} on {} by {} in {}, caches in {}: {:.2f} requests/s on {} GPUs, {:.4f} a GPU\n",
+  fmt::print("{} on {} by {} in {}, caches in {}: {:.4g} requests/s on {} GPUs, {:.4g} a GPU\n",
              options.model, options.cluster, plan.decode.engine->name, plan.decode.format.name,
              plan.decode.format.cache, plan.requests_per_s, plan.devices,
              plan.requests_per_s_per_device());

@@ -133,7 +133,7 @@ std::string memory_text(const ConfigurationEvaluation& evaluation) {
     rows.back().push_back(fmt::format("{:.2f}", usable_bytes_of_stage(plan, s) / kGiB));
     if (host) rows.back().push_back(fmt::format("{:.2f}", memories[s].host / kGiB));
   }
-  return text_table(rows) + "\n";
+  return text_table(rows) + placeholders_note(plan) + "\n";
 }
 
 std::string changes_text(const ConfigurationEvaluation& evaluation) {

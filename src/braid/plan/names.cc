@@ -57,7 +57,8 @@ std::string schedule_text(const Plan& plan) {
   const bool own = std::any_of(plan.stages.begin(), plan.stages.end(), [](const Stage& stage) {
     return stage.own.has_value() && !stage.own->passes.empty();
   });
-  return own ? "own order" : std::string(name_of(plan.parallel.schedule));
+  if (own) return "own order";
+  return plan.stages.size() == 1 ? "one stage" : std::string(name_of(plan.parallel.schedule));
 }
 
 std::string own_order_text(const Stage& stage) {

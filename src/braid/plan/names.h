@@ -17,7 +17,8 @@ std::optional<ScheduleKind> parse_schedule(std::string_view name);
 std::optional<Recompute> parse_recompute(std::string_view name);
 std::optional<Axis> parse_axis(std::string_view name);
 
-/// For people: the name of the plan's schedule, "own order" where a stage has passes of its own.
+/// For people: the name of the plan's schedule, "own order" where a stage has passes of its own,
+/// "one stage" where there is nothing to order.
 std::string schedule_text(const Plan& plan);
 
 /// For people: "3 in flight", with the passes where the stage has an order of its own; empty where

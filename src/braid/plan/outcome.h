@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -45,7 +46,15 @@ struct Infeasibility {
   std::int64_t stage = -1;  ///< -1: not about memory.
   double needed_bytes = 0, available_bytes = 0;
   Parallelism parallel;  ///< The configuration that came nearest.
+  /// Of a device's share of host memory, where that configuration keeps something there.
+  double host_needed_bytes = 0, host_available_bytes = 0;
 };
+
+/// What it lacks of the device's memory and of the host's.
+inline double missing_bytes(const Infeasibility& why) {
+  return std::max(0.0, why.needed_bytes - why.available_bytes) +
+         std::max(0.0, why.host_needed_bytes - why.host_available_bytes);
+}
 
 struct Candidate {
   Plan plan;

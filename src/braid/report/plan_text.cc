@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "braid/base/and_list.h"
 #include "braid/base/quantity.h"
 #include "braid/base/rounding.h"
 #include "braid/plan/dealt_layers.h"
@@ -66,6 +67,16 @@ std::string sureness_text(const Candidate& best) {
   return titled_lines("How sure that is: four of five measurements lie within", lines) + "\n";
 }
 
+}  // namespace
+
+std::string placeholders_note(const Plan& plan) {
+  if (!plan.trainer.does.gradient_placeholders) return "";
+  return fmt::format("weights: with an empty gradient of each weight's shape, which {} keeps\n",
+                     plan.trainer.name);
+}
+
+namespace {
+
 std::string memory_text(const Plan& plan, const Metrics& m) {
   const Chip& chip = chip_at(plan.system, plan.stages[m.tightest_stage].devices.front());
   const MemoryBreakdown& memory = m.tightest_memory;
@@ -77,7 +88,7 @@ std::string memory_text(const Plan& plan, const Metrics& m) {
   if (memory.host > 0) {
     text += fmt::format("  {:<26}{:>9.4g} GiB\n", "on the host", memory.host / kGiB);
   }
-  return text;
+  return text + placeholders_note(plan);
 }
 
 /// How many layers of a stage run with each option, in order of first use.
@@ -358,13 +369,25 @@ std::string infeasibility_text(const Outcome& outcome) {
   const std::string reason = outcome.status == Status::budget_exhausted
                                  ? "no plan was found within the budget, a larger one may find some"
                                  : why.reason;
-  const double needed_bytes = why.needed_bytes;
+  const double missing_bytes = why.needed_bytes - why.available_bytes;
+  const double missing_host_bytes = why.host_needed_bytes - why.host_available_bytes;
+  std::vector<std::string> lacks;
+  if (missing_bytes > 0) {
+    lacks.push_back(fmt::format("needs {} in stage {}, and a device has {} usable: {} short",
+                                format_bytes(why.needed_bytes), why.stage + 1,
+                                format_bytes(why.available_bytes), format_bytes(missing_bytes)));
+  }
+  if (missing_host_bytes > 0) {
+    lacks.push_back(
+        fmt::format("keeps {} of a device in host memory, which has {} for each: {} short",
+                    format_bytes(why.host_needed_bytes), format_bytes(why.host_available_bytes),
+                    format_bytes(missing_host_bytes)));
+  }
   return fmt::format(
-      "{}: the nearest (tp {}, pp {}, cp {}, dp {}, micro-batch {}, recompute {}, ZeRO {}{}) needs "
-      "{} in stage {}, and a device has {} usable: {} short",
+      "{}: the nearest of those tried (tp {}, pp {}, cp {}, dp {}, micro-batch {}, recompute {}, "
+      "ZeRO {}{}) {}",
       reason, p.tp, p.pp, p.cp, p.dp, p.micro_batch, name_of(p.recompute), name_of(p.zero),
-      on_host_text(p), format_bytes(needed_bytes), why.stage + 1, format_bytes(why.available_bytes),
-      format_bytes(needed_bytes - why.available_bytes));
+      on_host_text(p), and_list(lacks, "; it also "));
 }
 
 }  // namespace braid

@@ -27,6 +27,10 @@ std::string proof_text(const Outcome& outcome);
 /// Why there is no plan, in one line.
 std::string infeasibility_text(const Outcome& outcome);
 
+/// A line that says what weights hold beside the model's, to stand below a table of memory; empty
+/// where that is nothing.
+std::string placeholders_note(const Plan& plan);
+
 /// "0-39" for consecutive numbers, "0-3,8" otherwise.
 std::string ranges_text(const std::vector<std::int32_t>& numbers);
 

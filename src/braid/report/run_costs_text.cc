@@ -7,6 +7,8 @@
 namespace braid {
 namespace {
 
+constexpr const char* kUnknown = "-";
+
 /// "12.3 MWh".
 std::string energy_text(double kwh) {
   if (kwh < 1e3) return fmt::format("{:.3g} kWh", kwh);
@@ -22,14 +24,15 @@ std::vector<std::pair<std::string, std::string>> run_figures(const RunCosts& cos
   return {{"days", many ? fmt::format("{:.1f}", days) : fmt::format("{:.3g}", days)},
           {"goodput", fmt::format("{:.1f}%", 100 * costs.goodput)},
           {"device-hours", format_count(costs.device_hours)},
-          {"USD", costs.usd ? format_count(*costs.usd) : "-"},
-          {"energy", costs.kwh ? energy_text(*costs.kwh) : "-"}};
+          {"USD", costs.usd ? format_count(*costs.usd) : kUnknown},
+          {"energy", costs.kwh ? energy_text(*costs.kwh) : kUnknown}};
 }
 
 std::string run_costs_text(const RunCosts& costs) {
   std::string text = fmt::format("A run of {} {} ({} iterations)\n", format_count(costs.tokens),
                                  costs.unit, format_count(costs.iterations));
   for (const auto& [name, value] : run_figures(costs)) {
+    if (value == kUnknown) continue;
     text += fmt::format("  {:<14}{:>12}\n", name, value);
   }
   for (const std::string& assumption : costs.assumptions) text += "  " + assumption + "\n";

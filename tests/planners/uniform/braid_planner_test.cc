@@ -78,6 +78,27 @@ EveryConfiguration brute_force(const Job& job, const System& system, const Space
   return best;
 }
 
+/// With what came nearest to fitting needs, something fits. Whether with less than that more of
+/// either memory nothing does: of 1F1B, a few assignments of layers are tried for what they lack.
+bool is_nearest(const Job& job, const System& system, const SpaceOptions& space,
+                const Infeasibility& why, const std::string& what) {
+  EXPECT_GT(missing_bytes(why), 0) << what;
+  System larger = system;
+  Chip& chip = larger.groups.front().chip;
+  const double more_bytes = 0.999 * missing_bytes(why);
+  chip.memory.bytes += more_bytes;
+  bool nearest = plan_braid(job, larger, space, {}, {}).status == Status::infeasible;
+  if (chip.host) {
+    chip.memory.bytes -= more_bytes;
+    chip.host->bytes += more_bytes;
+    nearest = nearest && plan_braid(job, larger, space, {}, {}).status == Status::infeasible;
+    chip.host->bytes = std::max(chip.host->bytes, 1.001 * why.host_needed_bytes);
+  }
+  chip.memory.bytes = std::max(chip.memory.bytes, 1.001 * why.needed_bytes);
+  EXPECT_FALSE(plan_braid(job, larger, space, {}, {}).candidates.empty()) << what;
+  return nearest;
+}
+
 /// Whether an outcome is what brute force says.
 void expect_agrees(const Outcome& outcome, const EveryConfiguration& best,
                    const std::string& what) {
@@ -145,7 +166,7 @@ TEST(BraidPlanner, AgreesWithExhaustiveSearch) {
   std::mt19937_64 random(314);
   int optimal = 0;
   int feasible = 0;
-  int infeasible = 0;
+  int infeasible = 0, short_of_memory = 0, nearest = 0;
   for (int trial = 0; trial < 1200; ++trial) {
     Graph graph = test::tiny_graph(random, pick(random, 1, 5));
     if (trial % 3 == 0) test::tie_layers(graph, 0, graph.layers.size() - 1);
@@ -164,6 +185,11 @@ TEST(BraidPlanner, AgreesWithExhaustiveSearch) {
     if (outcome.candidates.empty()) {
       ++infeasible;
       ASSERT_EQ(outcome.status, Status::infeasible);
+      if (outcome.infeasibility->stage < 0) continue;
+      ++short_of_memory;
+      const bool is_least =
+          is_nearest(job, system, space, *outcome.infeasibility, "trial " + std::to_string(trial));
+      nearest += is_least ? 1 : 0;
       continue;
     }
     ++feasible;
@@ -172,6 +198,8 @@ TEST(BraidPlanner, AgreesWithExhaustiveSearch) {
     optimal += outcome.status == Status::optimal ? 1 : 0;
   }
   EXPECT_GT(infeasible, 50);
+  EXPECT_GT(short_of_memory, 50);
+  EXPECT_GE(nearest, short_of_memory * 9 / 10);
   EXPECT_GT(optimal, feasible / 2);
 }
 

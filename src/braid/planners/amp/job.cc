@@ -242,7 +242,7 @@ Infeasibility AmpJob::nearest() {
     if (!space_.recompute.has_value() && is_listed(space_, less)) configuration = less;
     const Assessment assessment = assess(chain_, tables_, configuration, kInfinity, scratch_);
     if (nearest.stage >= 0 && !(assessment.needed_bytes < nearest.needed_bytes)) continue;
-    nearest = {"every split needs more memory than a device has", assessment.tightest_stage,
+    nearest = {"every split needs more memory than there is", assessment.tightest_stage,
                assessment.needed_bytes, usable_bytes(system_.groups.front().chip),
                to_parallelism(configuration)};
   }

@@ -304,7 +304,7 @@ Infeasibility AmpMixedJob::nearest() {
                                          [high](const auto&) { return high; });
     std::int32_t begin = 0;
     double most = -kInfinity;
-    Infeasibility here{"every split needs more memory than a device has", -1, 0, 0,
+    Infeasibility here{"every split needs more memory than there is", -1, 0, 0,
                        to_parallelism(configuration)};
     for (std::size_t s = 0; s < placement.size(); ++s) {
       const StageTable& stage = table(configuration, groups_of(system_, placement[s]));

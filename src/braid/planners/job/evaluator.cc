@@ -125,6 +125,7 @@ Evaluator::Memory Evaluator::memory(const Configuration& configuration,
   const MemoryForm without_optimizer = memory_form(context, 0);
   context.offload_optimizer = configuration.offload_optimizer;
   Memory memory;
+  memory.host_available_bytes = form.host_available_bytes;
   // Of stages that are alike, the first has most micro-batches in flight.
   for (const Layout::StageKind& kind : stages) {
     StashPeak peak = kind.peak;
@@ -142,9 +143,11 @@ Evaluator::Memory Evaluator::memory(const Configuration& configuration,
     memory.needed_without_optimizer_bytes =
         std::max(memory.needed_without_optimizer_bytes,
                  standing_bytes(kind.memory, without_optimizer) + peak.device_bytes());
-    memory.host_fits =
-        memory.host_fits &&
-        standing_host_bytes(kind.memory, form) + peak.offloaded_bytes <= form.host_available_bytes;
+    const double host_bytes = standing_host_bytes(kind.memory, form) + peak.offloaded_bytes;
+    if (host_bytes > memory.host_needed_bytes) {
+      memory.host_stage = kind.first_stage;
+      memory.host_needed_bytes = host_bytes;
+    }
   }
   return memory;
 }

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "braid/base/infinity.h"
 #include "braid/planners/job/chain_job.h"
 #include "braid/planners/job/configuration.h"
 #include "braid/planners/job/layout.h"
@@ -23,12 +24,15 @@ class Evaluator {
  public:
   explicit Evaluator(const ChainJob& chain) : chain_(chain) {}
 
-  /// Device bytes of the fullest stage, and whether what is offloaded fits the host.
+  /// Device bytes of the fullest stage, and host bytes of that which offloads most.
   struct Memory {
     int tightest_stage = -1;
     double needed_bytes = 0;
     double needed_without_optimizer_bytes = 0;  ///< Were the optimizer's state offloaded.
-    bool host_fits = true;
+    int host_stage = -1;
+    double host_needed_bytes = 0, host_available_bytes = kInfinity;  ///< A device's share.
+
+    bool host_fits() const { return host_needed_bytes <= host_available_bytes; }
   };
   Memory memory(const Configuration& configuration, Layout& layout);
   /// Of stages whose stash peaks are filled in.

@@ -72,9 +72,9 @@ Infeasibility uneven_layers() {
 std::string memory_reason(const SpaceLimits& limits) {
   if (limits.global_batch > kMostPlannedPasses) {
     return "every split of at most " + std::to_string(kMostPlannedPasses) +
-           " passes needs more memory than a device has";
+           " passes needs more memory than there is";
   }
-  return "every split needs more memory than a device has";
+  return "every split needs more memory than there is";
 }
 
 }  // namespace braid

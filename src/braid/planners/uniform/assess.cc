@@ -62,7 +62,8 @@ double time_of(const ChainJob& chain, LayerTables& tables, const Configuration& 
                const Ends& ends, double cutoff_s, AssessmentScratch& scratch) {
   lay_out(chain, tables.sums_at(configuration), configuration, ends, scratch.layout);
   const Evaluator::Memory memory = scratch.evaluator.memory(configuration, scratch.layout);
-  if (!memory.host_fits || memory.needed_bytes > usable_bytes(chain.system->groups.front().chip)) {
+  if (!memory.host_fits() ||
+      memory.needed_bytes > usable_bytes(chain.system->groups.front().chip)) {
     return kInfinity;
   }
   fill_handovers(chain, configuration, scratch);
@@ -104,7 +105,7 @@ Improvement improve_assignment(const ChainJob& chain, LayerTables& tables,
     if (time_s >= below_s) return;
     if (!limits.within_memory) {
       const Evaluator::Memory needed = scratch.evaluator.memory(configuration, scratch.layout);
-      if (needed.needed_bytes > available_bytes || !needed.host_fits) {
+      if (needed.needed_bytes > available_bytes || !needed.host_fits()) {
         found.memory_bound = true;
         return;
       }
@@ -256,7 +257,7 @@ class TriedAssessment {
   }
 
   bool fits(std::size_t i) {
-    return memory(i).needed_bytes <= available_bytes_ && memory(i).host_fits;
+    return memory(i).needed_bytes <= available_bytes_ && memory(i).host_fits();
   }
 
   /// Infinite where a bound shows that it is not below `cutoff_s`.
@@ -348,7 +349,7 @@ Assessment assess(const ChainJob& chain, LayerTables& tables, const Configuratio
   }
   lay_out(chain, table, configuration, least_loaded, layout);
   const Evaluator::Memory memory = evaluator.memory(configuration, layout);
-  if (memory.needed_bytes > available_bytes || !memory.host_fits) return assessment;
+  if (memory.needed_bytes > available_bytes || !memory.host_fits()) return assessment;
   const double loaded_s = evaluator.time_s(configuration, layout, scratch.handover_s,
                                            std::min(cutoff_s, assessment.iteration_time_s));
   if (loaded_s < assessment.iteration_time_s) {

@@ -119,12 +119,6 @@ ClosedGap close_gap(const ChainJob& chain, LayerTables& tables,
   return closed;
 }
 
-const char* const kBraidSpace =
-    "under 1F1B every split of the layers into consecutive stages; under interleaving and GPipe "
-    "those by time, by stage, by number and as trainers do; and what differs from the best of "
-    "these "
-    "in one thing";
-
 void finish_outcome(const ChainJob& chain, LayerTables& tables, const BestPlans& best,
                     double search_bound_s, const std::string& planner, Outcome& outcome) {
   for (const FoundPlan& found : best.found()) {

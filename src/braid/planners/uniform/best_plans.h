@@ -73,9 +73,6 @@ ClosedGap close_gap(const ChainJob& chain, LayerTables& tables,
                     std::vector<BoundedConfiguration> configurations, BestPlans& best,
                     std::int64_t& timed, AssessmentScratch& scratch);
 
-/// What braid's space is, for people (Outcome::space).
-extern const char* const kBraidSpace;
-
 /// Fills in the plans and whether the best is proven: nothing beats `search_bound_s`.
 void finish_outcome(const ChainJob& chain, LayerTables& tables, const BestPlans& best,
                     double search_bound_s, const std::string& planner, Outcome& outcome);

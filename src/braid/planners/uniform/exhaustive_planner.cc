@@ -11,6 +11,8 @@
 #include "braid/planners/job/space_rules.h"
 #include "braid/planners/uniform/assignment_bound.h"
 #include "braid/planners/uniform/best_plans.h"
+#include "braid/planners/uniform/lacking_memory.h"
+#include "braid/planners/uniform/searched_space.h"
 #include "braid/planners/uniform/single_changes.h"
 #include "braid/planners/uniform/uniform_planner.h"
 #include "braid/search/one_f_one_b_partitioner.h"
@@ -106,7 +108,7 @@ class ExhaustiveWalk {
         close_gap(chain_, tables_, std::move(unproven_), best_, outcome.evaluated, scratch_);
     best_.add(with_single_changes(chain_, tables_, best_.found().front(), {limits, space_},
                                   outcome.evaluated, scratch_));
-    outcome.space = kBraidSpace;
+    outcome.space = searched_space(limits, space_);
     if (others_bound_s_ < best_.best_s()) outcome.assignments_bound_s = others_bound_s_;
     finish_outcome(chain_, tables_, best_, std::min(best_.best_s(), closed.residual_bound_s),
                    "exhaustive", outcome);
@@ -153,7 +155,7 @@ class ExhaustiveWalk {
   void visit_uneven(const Configuration& configuration) {
     lay_out_uneven(configuration);
     const Evaluator::Memory memory = scratch_.evaluator.memory(configuration, uneven_);
-    if (memory.needed_bytes <= available_bytes_ && memory.host_fits) {
+    if (memory.needed_bytes <= available_bytes_ && memory.host_fits()) {
       note_unproven(configuration, uneven_path_s_);
       const double time_s = scratch_.evaluator.time_s(configuration, uneven_);
       if (time_s < best_.cutoff_s()) best_.add({time_s, configuration, uneven_.ends});
@@ -181,24 +183,18 @@ class ExhaustiveWalk {
   /// No split fits: the most even one shows what is missing, unless there is a plan.
   void note_that_none_fits(const Configuration& configuration) {
     if (!best_.found().empty()) return;
-    const Evaluator::Memory memory = tried_memory(chain_, tables_, configuration, scratch_);
-    note_infeasible(configuration, memory.tightest_stage, memory.needed_bytes);
+    keep_nearest(chain_, tables_, configuration, 0, scratch_, nearest_);
   }
 
   void visit_even(const Configuration& configuration) {
     Assessment assessment = assess(chain_, tables_, configuration, best_.cutoff_s(), scratch_);
     if (!assessment.feasible) {
+      if (!best_.found().empty()) return;
       if (assessment.tightest_stage < 0) return;  // It cannot be dealt out.
-      note_infeasible(configuration, assessment.tightest_stage, assessment.needed_bytes);
+      keep_nearest(chain_, tables_, configuration, assessment.needed_bytes, scratch_, nearest_);
     } else if (assessment.iteration_time_s > 0) {
       best_.add({assessment.iteration_time_s, configuration, std::move(assessment.ends)});
     }
-  }
-
-  void note_infeasible(const Configuration& configuration, int stage, double needed_bytes) {
-    if (nearest_ && needed_bytes >= nearest_->needed_bytes) return;
-    nearest_ = Infeasibility{"every split needs more memory than a device has", stage, needed_bytes,
-                             available_bytes_, to_parallelism(configuration)};
   }
 
   const SpaceOptions& space_;

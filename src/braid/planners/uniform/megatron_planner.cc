@@ -11,6 +11,7 @@
 #include "braid/base/rounding.h"
 #include "braid/planners/job/outcomes.h"
 #include "braid/planners/uniform/assess.h"
+#include "braid/planners/uniform/lacking_memory.h"
 #include "braid/planners/uniform/uniform_planner.h"
 #include "braid/schedule/timeline.h"
 
@@ -60,7 +61,6 @@ class MegatronRule {
   /// The first that fits.
   void follow(const RuleSettings& settings);
   bool fits(const Configuration& configuration);
-  void note_infeasible(const Configuration& configuration, int stage, double needed_bytes);
 
   SpaceOptions space_;
   SpaceLimits limits_;
@@ -119,14 +119,6 @@ std::vector<std::pair<int, int>> MegatronRule::order(const RuleSettings& setting
   return order;
 }
 
-void MegatronRule::note_infeasible(const Configuration& configuration, int stage,
-                                   double needed_bytes) {
-  if (outcome_.infeasibility && needed_bytes >= outcome_.infeasibility->needed_bytes) return;
-  outcome_.infeasibility =
-      Infeasibility{"every split of the rule needs more memory than a device has", stage,
-                    needed_bytes, available_bytes_, to_parallelism(configuration)};
-}
-
 /// False where sums alone show that it does not fit.
 bool MegatronRule::fits(const Configuration& configuration) {
   const MemoryFloor least = memory_floor(chain_, tables_, {configuration, 1}, scratch_);
@@ -143,7 +135,8 @@ void MegatronRule::follow(const RuleSettings& settings) {
     Assessment assessment = assess(chain_, tables_, *tried, kInfinity, scratch_);
     ++outcome_.evaluated;
     if (!assessment.feasible) {
-      note_infeasible(*tried, assessment.tightest_stage, assessment.needed_bytes);
+      keep_nearest(chain_, tables_, *tried, assessment.needed_bytes, scratch_,
+                   outcome_.infeasibility);
       continue;
     }
     if (assessment.iteration_time_s < best_.time_s) {
@@ -163,7 +156,9 @@ Outcome MegatronRule::run(std::span<const RuleSettings> all, const std::string& 
     outcome_.candidates.push_back(std::move(candidate));
     outcome_.status = Status::feasible;
     outcome_.infeasibility.reset();
-  } else if (!outcome_.infeasibility) {
+  } else if (outcome_.infeasibility) {
+    outcome_.infeasibility->reason = "every split of the rule needs more memory than there is";
+  } else {
     outcome_.infeasibility =
         Infeasibility{"no split of the rule divides the devices, heads and batch", -1, 0, 0, {}};
   }

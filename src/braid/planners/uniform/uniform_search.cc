@@ -8,6 +8,8 @@
 #include "braid/base/rounding.h"
 #include "braid/planners/job/job_layers.h"
 #include "braid/planners/uniform/assignment_bound.h"
+#include "braid/planners/uniform/lacking_memory.h"
+#include "braid/planners/uniform/searched_space.h"
 #include "braid/planners/uniform/single_changes.h"
 
 namespace braid {
@@ -111,16 +113,6 @@ bool UniformSearch::is_superfluous(const Configuration& configuration, const Con
          assessment.needed_without_optimizer_bytes > usable_bytes(chip_) * kAboveTolerance;
 }
 
-void UniformSearch::note_infeasible(const Configuration& configuration, int stage,
-                                    double needed_bytes) {
-  // What fails for want of host memory says nothing of the device's.
-  const double available_bytes = usable_bytes(chip_);
-  if (needed_bytes > available_bytes && (!nearest_ || needed_bytes < nearest_->needed_bytes)) {
-    nearest_ =
-        Infeasibility{"", stage, needed_bytes, available_bytes, to_parallelism(configuration)};
-  }
-}
-
 // Why it is enough to relax what memory bounds. Each trade (recomputation, a ZeRO stage beyond
 // those that are looked at anyway, an offload) leaves every pass, synchronisation and optimizer
 // step as long as it was or makes it longer, and lengthening anything shortens no iteration. So
@@ -150,9 +142,7 @@ bool UniformSearch::is_hopeless(const ConfigurationRange& range) {
   }
   const MemoryFloor least = memory_floor(chain_, tables_, held, scratch_);
   if (least.device_bytes <= usable_bytes(chip_) * kAboveTolerance) return false;
-  if (!hopeless_ || least.device_bytes < hopeless_->bound_bytes) {
-    hopeless_ = Hopeless{least.device_bytes, least.configuration};
-  }
+  if (best_.found().empty()) hopeless_.push_back({least.device_bytes, least.configuration});
   Assessment assessment;
   assessment.needed_without_optimizer_bytes = least.without_optimizer_bytes;
   relax(range, assessment);
@@ -179,7 +169,10 @@ void UniformSearch::look_at(const Configuration& configuration, double bound_s) 
   if (assessment.memory_bound || best_.keeps_others())
     relax({configuration, configuration.vp}, assessment);
   if (!assessment.feasible) {
-    note_infeasible(configuration, assessment.tightest_stage, assessment.needed_bytes);
+    // Once there is a plan, nobody asks what is missing.
+    if (best_.found().empty()) {
+      keep_nearest(chain_, tables_, configuration, assessment.needed_bytes, scratch_, nearest_);
+    }
     return;
   }
   const bool is_faster = assessment.iteration_time_s > 0 && assessment.iteration_time_s < cutoff_s;
@@ -368,10 +361,11 @@ Outcome UniformSearch::finish_without_plan(Outcome outcome) {
     outcome.infeasibility = empty_space(limits_, space_);
     return outcome;
   }
-  if (hopeless_) {
-    const Evaluator::Memory memory =
-        tried_memory(chain_, tables_, hopeless_->configuration, scratch_);
-    note_infeasible(hopeless_->configuration, memory.tightest_stage, memory.needed_bytes);
+  std::stable_sort(hopeless_.begin(), hopeless_.end(), [](const Hopeless& a, const Hopeless& b) {
+    return a.bound_bytes < b.bound_bytes;
+  });
+  for (const Hopeless& hopeless : hopeless_) {
+    keep_nearest(chain_, tables_, hopeless.configuration, hopeless.bound_bytes, scratch_, nearest_);
   }
   outcome.search_bound_s = 0;
   outcome.status = exhausted_ ? Status::budget_exhausted : Status::infeasible;
@@ -395,7 +389,7 @@ Outcome UniformSearch::run() {
     return outcome;
   }
   if (best_.found().empty()) return finish_without_plan(std::move(outcome));
-  outcome.space = kBraidSpace;
+  outcome.space = searched_space(limits_, space_);
   if (others_bound_s_ < bound_s()) outcome.assignments_bound_s = others_bound_s_;
   finish_outcome(chain_, tables_, best_, bound_s(), "braid", outcome);
   return outcome;

@@ -135,7 +135,6 @@ class UniformSearch {
   void look_at(const Configuration& configuration, double bound_s);
   void note_without_offload(const FoundPlan& found);
   void relax(const ConfigurationRange& range, const Assessment& assessment);
-  void note_infeasible(const Configuration& configuration, int stage, double needed_bytes);
   Outcome finish_without_plan(Outcome outcome);
   /// Whether a relaxation of what memory bounds need not be looked at, because it does not fit
   /// either or is reached in another order.
@@ -180,12 +179,12 @@ class UniformSearch {
   /// The same of those that the space leaves out.
   double others_bound_s_ = kInfinity;
   std::optional<Infeasibility> nearest_;
-  /// Of what sums alone show not to fit, what is least far from it.
+  /// What sums alone show not to fit, for as long as there is no plan.
   struct Hopeless {
     double bound_bytes = 0;
     Configuration configuration;
   };
-  std::optional<Hopeless> hopeless_;
+  std::vector<Hopeless> hopeless_;
   bool exhausted_ = false;
   std::int64_t work_ = 0, evaluated_ = 0;  ///< As in Outcome.
 };
