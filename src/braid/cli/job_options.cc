@@ -391,7 +391,9 @@ TrainerFile set_job_trainer(const JobOptions& o, const std::vector<const Planner
   }
   set_trainer(trainer, loaded.system, loaded.job, loaded.space);
   if (basis.run != nullptr && basis.run->trainer == trainer.name) {
+    const TrainerBehaviour usual = loaded.job.trainer.does;
     take_behaviour(*basis.run, loaded.job.trainer.does);
+    loaded.unusual_trainer = loaded.job.trainer.does != usual;
   }
   if (loaded.job.graph != nullptr) {
     adapt_graph(loaded.job.trainer.does, loaded.graph);

@@ -188,6 +188,7 @@ int run(EvaluateOptions options, const Verb& verb) {
                             loaded.system.device_count, loaded.job.global_batch},
                            evaluation.not_given);
   if (from) take_notes(*from, options, loaded, evaluation);
+  evaluation.unusual_trainer = loaded.unusual_trainer;
   const TrainerLimits can = limits_with(from, loaded.space.can);
   evaluation.mine = stated_plan(loaded.job, loaded.system, can, stated);
   const Outcome begun = begin_outcome(loaded.job, loaded.system);

@@ -72,6 +72,13 @@ std::string verdict(const ConfigurationEvaluation& evaluation) {
     const double share = 1 - best->metrics.iteration_time_s / mine.iteration_time_s;
     text +=
         beside_best(share, evaluation.mine.fits(), evaluation.search->status == Status::optimal);
+    if (evaluation.unusual_trainer) {
+      text += fmt::format(
+          "The best is run with your other settings of {}, which are not the usual ones: braid "
+          "plan "
+          "takes the usual.\n",
+          evaluation.mine.candidate.plan.trainer.name);
+    }
   } else if (evaluation.search) {
     text += "Nothing fits at all: " + infeasibility_text(*evaluation.search) + "\n";
   }

@@ -21,6 +21,8 @@ struct ConfigurationEvaluation {
   std::vector<std::string> assumptions;
   std::optional<RunCosts> run, run_of_best;  ///< Where a run was asked for.
   std::optional<Outcome> search;             ///< For the best; nullopt: not asked for.
+  /// The trainer does not do what it usually does, in mine and so in the best.
+  bool unusual_trainer = false;
   /// From mine to the best; empty where the best is none that can be stated (stages of different
   /// forms, searched shardings).
   std::vector<ConfigurationChange> changes;
