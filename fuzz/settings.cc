@@ -8,13 +8,9 @@
 // one line, and what is read has degrees of 1 or more.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   using namespace braid;
-  const auto bridge = [](std::string_view text, const std::string& file) {
-    return import_megatron_bridge(text, file);
-  };
-  for (Import (*const read)(std::string_view, const std::string&) :
-       {+bridge, import_maxtext, import_accelerate}) {
+  for (const auto read : {import_megatron_bridge, import_maxtext, import_accelerate}) {
     fuzz::read_text(bytes, size, [&](std::string_view text) {
-      const Import run = read(text, "input");
+      const Import run = read(text, "input", {});
       fuzz::expect(run.parallel.tp >= 1 && run.parallel.pp >= 1 && run.parallel.dp >= 0);
       fuzz::expect(run.global_batch >= 0 && run.devices >= 0);
     });

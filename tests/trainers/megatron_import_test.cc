@@ -126,7 +126,8 @@ TEST(MegatronImport, ReadsWhichBlocksHaveExperts) {
 
 TEST(MegatronImport, DealsTheBlocksOfTheModelThatIsNamed) {
   const auto of = [](const std::string& arguments, std::int64_t blocks) {
-    return import_megatron("pretrain_gpt.py --micro-batch-size 1 " + arguments, "train.sh", blocks);
+    return import_megatron("pretrain_gpt.py --micro-batch-size 1 " + arguments, "train.sh",
+                           {blocks, ""});
   };
   const std::string two = "--pipeline-model-parallel-size 2 ";
   EXPECT_THAT(of(two + "--decoder-first-pipeline-num-layers 14", 32).chunk_blocks,

@@ -5,6 +5,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "braid/base/and_list.h"
 #include "braid/base/error.h"
 #include "braid/plan/trainer_file.h"
 #include "braid/plan/trainer_fit.h"
@@ -54,6 +55,23 @@ constexpr Target kTargets[] = {
     {"maxtext", export_maxtext, maxtext_refusal},
     {"accelerate", export_accelerate, accelerate_refusal},
     {"pytorch", export_pytorch, nullptr, false, false}};
+
+/// What a trainer is started with.
+struct Reader {
+  const char* of;  ///< As people call the trainer.
+  bool (*recognises)(std::string_view text);
+  Import (*read)(std::string_view text, const std::string& file, const ImportChoice& choice);
+  bool has_recipes = false;  ///< A file may have several, of which ImportChoice names one.
+};
+
+/// The first that recognises a text reads it.
+constexpr Reader kReaders[] = {
+    {"DeepSpeed", is_deepspeed, import_deepspeed},
+    {"torchtitan", is_torchtitan, import_torchtitan, true},
+    {"Megatron-Bridge", is_megatron_bridge, import_megatron_bridge, true},
+    {"MaxText", is_maxtext, import_maxtext},
+    {"Megatron-LM", is_megatron, import_megatron},
+    {"Accelerate", is_accelerate, import_accelerate}};
 
 const Target* find_target(const std::string& name) {
   const auto* found = std::find_if(std::begin(kTargets), std::end(kTargets),
@@ -180,21 +198,19 @@ std::string export_target_of(const Plan& plan) {
 }
 
 Import import_run(const std::string& text, const std::string& file, const ImportChoice& choice) {
-  const bool is_json = is_deepspeed(text);
-  if (!is_json && is_torchtitan(text)) return import_torchtitan(text, file, choice);
-  if (!is_json && is_megatron_bridge(text)) return import_megatron_bridge(text, file, choice);
-  if (!choice.recipe.empty()) refuse_recipe_choice(file);
-  if (is_json) return import_deepspeed(text, file);
-  if (is_maxtext(text)) return import_maxtext(text, file);
-  if (is_megatron(text)) return import_megatron(text, file, choice.blocks);
-  if (is_accelerate(text)) return import_accelerate(text, file);
+  const auto* reader = std::find_if(std::begin(kReaders), std::end(kReaders),
+                                    [&](const Reader& each) { return each.recognises(text); });
+  const bool is_known = reader != std::end(kReaders);
+  if (!choice.recipe.empty() && !(is_known && reader->has_recipes)) refuse_recipe_choice(file);
+  if (is_known) return reader->read(text, file, choice);
   if (const std::string named = named_file(text); !named.empty()) {
     throw Error(Where{file, 0, ""}, "this command line says nothing of the run but " + named,
                 "give that file");
   }
+  std::vector<std::string> trainers;
+  for (const Reader& each : kReaders) trainers.emplace_back(each.of);
   throw Error(Where{file, 0, ""}, "this is nothing that a trainer is started with",
-              "give the command line, script or file of Megatron-LM, DeepSpeed, torchtitan, "
-              "Megatron-Bridge, MaxText or Accelerate");
+              "give the command line, script or file of " + and_list(trainers, " or "));
 }
 
 }  // namespace braid

@@ -177,7 +177,8 @@ bool is_accelerate(std::string_view text) {
          contains(text, "distributed_type:") || contains(text, "megatron_lm_config:");
 }
 
-Import import_accelerate(std::string_view text, const std::string& file) {
+Import import_accelerate(std::string_view text, const std::string& file,
+                         const ImportChoice& /*choice*/) {
   GivenArguments given = as_arguments(with_short_names(relevant(text)), file);
   Import run;
   run.trainer = "accelerate";

@@ -12,6 +12,7 @@ bool is_accelerate(std::string_view text);
 
 /// Reads what Hugging Face Accelerate is started with. Throws Error, naming the key, for a value
 /// that cannot be.
-Import import_accelerate(std::string_view text, const std::string& file);
+Import import_accelerate(std::string_view text, const std::string& file,
+                         const ImportChoice& choice = {});
 
 }  // namespace braid

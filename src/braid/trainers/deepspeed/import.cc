@@ -143,7 +143,8 @@ bool is_deepspeed(std::string_view text) {
                      [&](std::string_view sign) { return contains(text, sign); });
 }
 
-Import import_deepspeed(std::string_view text, const std::string& file) {
+Import import_deepspeed(std::string_view text, const std::string& file,
+                        const ImportChoice& /*choice*/) {
   std::vector<Setting> settings = settings_of_json(text, file);
   const auto starts = [&](std::string_view section) {
     return std::any_of(settings.begin(), settings.end(),

@@ -13,6 +13,7 @@ bool is_deepspeed(std::string_view text);
 /// Reads DeepSpeed's JSON configuration (deepspeed/runtime/config.py at 0.19). Pipeline stages and
 /// which layers recompute are set in the model's code: it cannot know them. Throws Error, with the
 /// line and the key, for a value that cannot be.
-Import import_deepspeed(std::string_view text, const std::string& file);
+Import import_deepspeed(std::string_view text, const std::string& file,
+                        const ImportChoice& choice = {});
 
 }  // namespace braid

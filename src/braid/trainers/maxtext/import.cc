@@ -97,7 +97,8 @@ bool is_maxtext(std::string_view text) {
                      [&](std::string_view sign) { return contains(text, sign); });
 }
 
-Import import_maxtext(std::string_view text, const std::string& file) {
+Import import_maxtext(std::string_view text, const std::string& file,
+                      const ImportChoice& /*choice*/) {
   GivenArguments given = as_arguments(settings_of(text), file);
   Import run;
   run.trainer = "maxtext";

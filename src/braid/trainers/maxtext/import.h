@@ -11,6 +11,7 @@ namespace braid {
 bool is_maxtext(std::string_view text);
 
 /// Reads what MaxText is started with. Throws Error, naming the key, for a value that cannot be.
-Import import_maxtext(std::string_view text, const std::string& file);
+Import import_maxtext(std::string_view text, const std::string& file,
+                      const ImportChoice& choice = {});
 
 }  // namespace braid

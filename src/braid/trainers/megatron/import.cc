@@ -252,9 +252,9 @@ std::string command_of_test(std::string_view text) {
 
 }  // namespace
 
-Import import_megatron(std::string_view text, const std::string& file, std::int64_t blocks) {
+Import import_megatron(std::string_view text, const std::string& file, const ImportChoice& choice) {
   if (const std::string command = command_of_test(text); !command.empty()) {
-    return import_megatron(command, file, blocks);
+    return import_megatron(command, file, choice);
   }
   const ShellScript script = read_shell_script(text, file);
   const Launch launch = find_launch(script, file);
@@ -298,7 +298,7 @@ Import import_megatron(std::string_view text, const std::string& file, std::int6
   if (run.precision->matmul == Dtype::f32 && contains(text, "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1")) {
     run.precision = parse_precision("tf32");
   }
-  read_pipeline(given, file, blocks > 0 ? blocks : run.blocks, run);
+  read_pipeline(given, file, choice.blocks > 0 ? choice.blocks : run.blocks, run);
   read_sharding(given, run);
   read_recomputation(given, run);
   read_behaviour(given, run);
