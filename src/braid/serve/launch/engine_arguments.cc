@@ -86,7 +86,7 @@ std::string cache_of(GivenArguments& given, std::string_view name) {
   given.fail(name, "caches in " + in_quotes(*text) + " are not known here", "say fp8 or bfloat16");
 }
 
-void note_given(EngineArguments to, std::span<const NotModelled> arguments) {
+void note_given(const EngineArguments& to, std::span<const NotModelled> arguments) {
   for (const NotModelled& each : arguments) {
     if (to.given.has(each.name)) {
       to.notes.push_back(fmt::format("{}: {}", each.name, each.why));

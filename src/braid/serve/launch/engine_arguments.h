@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <functional>
 #include <optional>
 #include <span>
@@ -15,20 +16,40 @@ namespace braid {
 struct EngineArguments {
   GivenArguments& given;
   LaunchedWorker& worker;
-  std::vector<std::string>& notes;
+  std::vector<std::string>&notes, &unknown;  ///< Of LaunchedService.
+  /// The text of a file that the command names.
+  std::function<std::string(const std::string& name)> text_of_file;
 };
 
-void read_vllm_arguments(EngineArguments to);
-void read_sglang_arguments(EngineArguments to);
-/// `file_of` gives the text of a file that the command names. Returns its keys that are not known.
-std::vector<std::string> read_trtllm_arguments(
-    EngineArguments to, const std::function<std::string(const std::string&)>& file_of);
-
-/// Words of a command with the names that stand for others written out: "-tp" as
-/// "--tensor-parallel-size".
+/// An argument's short or second name.
 struct OtherName {
   std::string_view is, stands_for;
 };
+
+/// The program that starts an engine, by its name without folders, and the word behind it.
+struct CommandStart {
+  std::string_view program, verb;  ///< The verb may be empty.
+};
+
+/// How an engine is started: its command lines, read and written.
+struct EngineCommand {
+  std::string_view engine;   ///< Of the catalogue.
+  std::string_view title;    ///< As people call it.
+  std::string_view example;  ///< How a command line begins.
+  std::span<const CommandStart> starts;
+  std::span<const OtherName> names;
+  std::string_view model;  ///< The argument that names the model; empty: it stands first alone.
+  void (*read)(const EngineArguments& to);
+  std::string (*line)(const WorkerPlan& of, const LaunchNames& names, WorkerRole role);
+};
+
+extern const EngineCommand kVllmCommand, kSglangCommand, kTrtllmCommand;
+
+/// All of these; an engine of one's own is started as the first.
+inline constexpr std::array kEngineCommands = {&kVllmCommand, &kSglangCommand, &kTrtllmCommand};
+
+/// Words of a command with the names that stand for others written out: "-tp" as
+/// "--tensor-parallel-size".
 std::vector<std::string> written_out(std::span<const std::string> words,
                                      std::span<const OtherName> names);
 
@@ -51,6 +72,6 @@ std::string cache_of(GivenArguments& given, std::string_view name);
 struct NotModelled {
   std::string_view name, why;
 };
-void note_given(EngineArguments to, std::span<const NotModelled> arguments);
+void note_given(const EngineArguments& to, std::span<const NotModelled> arguments);
 
 }  // namespace braid

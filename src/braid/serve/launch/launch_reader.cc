@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "braid/base/and_list.h"
 #include "braid/base/error.h"
 #include "braid/base/file.h"
 #include "braid/base/text.h"
@@ -18,43 +19,25 @@
 namespace braid {
 namespace {
 
-constexpr std::array kVllmNames = {OtherName{"-tp", "--tensor-parallel-size"},
-                                   OtherName{"-pp", "--pipeline-parallel-size"},
-                                   OtherName{"-dp", "--data-parallel-size"},
-                                   OtherName{"-dpl", "--data-parallel-size-local"},
-                                   OtherName{"-dpa", "--data-parallel-address"},
-                                   OtherName{"-dpp", "--data-parallel-rpc-port"},
-                                   OtherName{"-dcp", "--decode-context-parallel-size"},
-                                   OtherName{"-pcp", "--prefill-context-parallel-size"},
-                                   OtherName{"-ep", "--enable-expert-parallel"},
-                                   OtherName{"-q", "--quantization"},
-                                   OtherName{"-sc", "--speculative-config"}};
-constexpr std::array kSglangNames = {
-    OtherName{"--tp", "--tp-size"},   OtherName{"--tensor-parallel-size", "--tp-size"},
-    OtherName{"--pp", "--pp-size"},   OtherName{"--pipeline-parallel-size", "--pp-size"},
-    OtherName{"--dp", "--dp-size"},   OtherName{"--data-parallel-size", "--dp-size"},
-    OtherName{"--ep", "--ep-size"},   OtherName{"--expert-parallel-size", "--ep-size"},
-    OtherName{"--dcp", "--dcp-size"}, OtherName{"--model", "--model-path"}};
-
 /// The command of an engine within the words of one: which it is, where its arguments begin.
-struct EngineCommand {
-  std::string engine;
+struct FoundCommand {
+  const EngineCommand* of = nullptr;
   std::size_t arguments = 0;
 };
 
-std::optional<EngineCommand> engine_command(const std::vector<std::string>& words) {
+std::optional<FoundCommand> engine_command(const std::vector<std::string>& words) {
   const auto is = [&](std::size_t at, std::string_view name) {
     if (at >= words.size()) return false;
     const std::string_view word = words[at];
     return word.substr(word.rfind('/') + 1) == name;
   };
   for (std::size_t i = 0; i < words.size(); ++i) {
-    if (is(i, "vllm") && is(i + 1, "serve")) return EngineCommand{"vllm", i + 2};
-    if (words[i] == "vllm.entrypoints.openai.api_server") return EngineCommand{"vllm", i + 1};
-    if (words[i] == "sglang.launch_server") return EngineCommand{"sglang", i + 1};
-    if (is(i, "sglang") && is(i + 1, "serve")) return EngineCommand{"sglang", i + 2};
-    if (is(i, "trtllm-serve")) {
-      return EngineCommand{"trtllm", is(i + 1, "serve") ? i + 2 : i + 1};
+    for (const EngineCommand* each : kEngineCommands) {
+      for (const auto& [program, verb] : each->starts) {
+        if (!is(i, program)) continue;
+        if (verb.empty()) return FoundCommand{each, i + 1};
+        if (is(i + 1, verb)) return FoundCommand{each, i + 2};
+      }
     }
   }
   return std::nullopt;
@@ -225,30 +208,20 @@ class LaunchReader {
     return text_of_file_(name);
   }
 
-  void read_command(const std::vector<std::string>& words, const EngineCommand& command,
+  void read_command(const std::vector<std::string>& words, const FoundCommand& command,
                     const std::optional<Headline>& headline) {
     LaunchedWorker worker;
-    worker.engine = command.engine;
+    worker.engine = command.of->engine;
     std::vector<std::string> arguments(words.begin() + std::ptrdiff_t(command.arguments),
                                        words.end());
     if (!arguments.empty() && !arguments.front().starts_with("-")) worker.model = arguments.front();
-    arguments = written_out(arguments,
-                            command.engine == "vllm"     ? std::span<const OtherName>(kVllmNames)
-                            : command.engine == "sglang" ? std::span<const OtherName>(kSglangNames)
-                                                         : std::span<const OtherName>());
+    arguments = written_out(arguments, command.of->names);
     GivenArguments given(arguments, file_);
-    const char* model_name = command.engine == "sglang" ? "--model-path" : "--model";
-    if (command.engine != "trtllm") {
-      if (const auto model = given.text(model_name)) worker.model = *model;
+    if (!command.of->model.empty()) {
+      if (const auto model = given.text(command.of->model)) worker.model = *model;
     }
-    EngineArguments to{given, worker, service_.notes};
-    if (command.engine == "vllm") read_vllm_arguments(to);
-    if (command.engine == "sglang") read_sglang_arguments(to);
-    if (command.engine == "trtllm") {
-      const auto keys =
-          read_trtllm_arguments(to, [&](const std::string& name) { return text_of(name); });
-      service_.unknown.insert(service_.unknown.end(), keys.begin(), keys.end());
-    }
+    command.of->read({given, worker, service_.notes, service_.unknown,
+                      [&](const std::string& name) { return text_of(name); }});
     if (headline) take(*headline, worker);
     const std::vector<std::string> unknown = given.unknown();
     service_.unknown.insert(service_.unknown.end(), unknown.begin(), unknown.end());
@@ -264,12 +237,19 @@ class LaunchReader {
     if (!headline.precision.empty()) worker.precision = headline.precision;
   }
 
+  [[noreturn]] void fail_without_engine() const {
+    std::vector<std::string> titles, examples;
+    for (const EngineCommand* each : kEngineCommands) {
+      titles.emplace_back(each->title);
+      examples.push_back(in_quotes(std::string(each->example) + " …"));
+    }
+    throw Error(Where{file_, 0, ""}, "nothing here starts " + and_list(titles, " or "),
+                "give " + and_list(examples, " or "));
+  }
+
   void check_roles() const {
     const std::vector<LaunchedWorker>& workers = service_.workers;
-    if (workers.empty()) {
-      throw Error(Where{file_, 0, ""}, "nothing here starts vLLM, SGLang or TensorRT-LLM",
-                  "give 'vllm serve …', 'python -m sglang.launch_server …' or 'trtllm-serve …'");
-    }
+    if (workers.empty()) fail_without_engine();
     if (workers.size() == 1 && workers.front().role == WorkerRole::all) return;
     const auto count = [&](WorkerRole role) {
       return std::count_if(workers.begin(), workers.end(),
@@ -294,12 +274,11 @@ class LaunchReader {
 }  // namespace
 
 bool is_launch_text(std::string_view text) {
-  constexpr std::array<std::string_view, 4> kEngines = {"vllm", "sglang", "trtllm-serve",
-                                                        "vllm.entrypoints"};
-  if (std::none_of(kEngines.begin(), kEngines.end(),
-                   [&](std::string_view name) { return contains(text, name); })) {
-    return false;
-  }
+  const auto is_named = [&](const EngineCommand* each) {
+    return std::any_of(each->starts.begin(), each->starts.end(),
+                       [&](const CommandStart& start) { return contains(text, start.program); });
+  };
+  if (std::none_of(kEngineCommands.begin(), kEngineCommands.end(), is_named)) return false;
   try {
     for (const auto& [headline, part] : launch_script(text).parts) {
       for (const ShellCommand& words : read_shell_script(part, "").commands) {

@@ -57,7 +57,7 @@ constexpr std::array kSglangNotModelled = {
     NotModelled{"--cpu-offload-gb", "all weights are taken to be on the GPUs"},
     NotModelled{"--enable-torch-compile", "kernels are those that were measured"}};
 
-void read_sglang_drafts(EngineArguments to) {
+void read_sglang_drafts(const EngineArguments& to) {
   const auto algorithm = to.given.text("--speculative-algorithm");
   const auto model = to.given.text("--speculative-draft-model-path");
   const auto steps = to.given.count("--speculative-num-steps", 1, 64);
@@ -73,7 +73,7 @@ void read_sglang_drafts(EngineArguments to) {
   to.worker.draft_tokens = *steps;
 }
 
-void read_sglang_layout(EngineArguments to) {
+void read_sglang_layout(const EngineArguments& to) {
   GivenArguments& given = to.given;
   LaunchedWorker& worker = to.worker;
   const std::int64_t ranks = degree_of(given, "--tp-size");
@@ -96,9 +96,7 @@ void read_sglang_layout(EngineArguments to) {
   worker.tp = ranks / worker.dp;
 }
 
-}  // namespace
-
-void read_sglang_arguments(EngineArguments to) {
+void read_sglang_arguments(const EngineArguments& to) {
   GivenArguments& given = to.given;
   LaunchedWorker& worker = to.worker;
   read_sglang_layout(to);
@@ -132,5 +130,48 @@ void read_sglang_arguments(EngineArguments to) {
   note_given(to, kSglangNotModelled);
   given.ignore(kSglangOfNoConcern);
 }
+
+std::string sglang_line(const WorkerPlan& of, const LaunchNames& names, WorkerRole role) {
+  const ServingLayout& l = of.layout;
+  std::string line = fmt::format("python3 -m sglang.launch_server --model-path {} --tp-size {}",
+                                 names.model, l.tp * l.dp);
+  if (l.pp > 1) line += fmt::format(" --pp-size {}", l.pp);
+  if (l.cp > 1) line += fmt::format(" --dcp-size {}", l.cp);
+  if (l.dp > 1) line += fmt::format(" --dp-size {} --enable-dp-attention", l.dp);
+  if (l.moe_ep > 1) line += fmt::format(" --ep-size {}", l.moe_ep);
+  line += fmt::format(
+      " --max-running-requests {:.0f} --chunked-prefill-size {:.0f} --context-length {:.0f}",
+      of.limits.sequences, of.limits.chunk_tokens * static_cast<double>(l.dp), names.context);
+  if (of.format.cache == "fp8") line += " --kv-cache-dtype fp8_e4m3";
+  if (of.draft_tokens > 0) {
+    line += fmt::format(
+        " --speculative-algorithm STANDALONE --speculative-draft-model-path {} "
+        "--speculative-num-steps {} --speculative-eagle-topk 1 --speculative-num-draft-tokens {}",
+        names.draft, of.draft_tokens, of.draft_tokens + 1);
+  }
+  if (role == WorkerRole::prompts) line += " --disaggregation-mode prefill";
+  if (role == WorkerRole::decoding) line += " --disaggregation-mode decode";
+  return line;
+}
+
+constexpr std::array kSglangStarts = {CommandStart{"sglang.launch_server", ""},
+                                      CommandStart{"sglang", "serve"}};
+constexpr std::array kSglangNames = {
+    OtherName{"--tp", "--tp-size"},   OtherName{"--tensor-parallel-size", "--tp-size"},
+    OtherName{"--pp", "--pp-size"},   OtherName{"--pipeline-parallel-size", "--pp-size"},
+    OtherName{"--dp", "--dp-size"},   OtherName{"--data-parallel-size", "--dp-size"},
+    OtherName{"--ep", "--ep-size"},   OtherName{"--expert-parallel-size", "--ep-size"},
+    OtherName{"--dcp", "--dcp-size"}, OtherName{"--model", "--model-path"}};
+
+}  // namespace
+
+constinit const EngineCommand kSglangCommand = {.engine = "sglang",
+                                                .title = "SGLang",
+                                                .example = "python -m sglang.launch_server",
+                                                .starts = kSglangStarts,
+                                                .names = kSglangNames,
+                                                .model = "--model-path",
+                                                .read = read_sglang_arguments,
+                                                .line = sglang_line};
 
 }  // namespace braid

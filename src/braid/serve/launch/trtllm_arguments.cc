@@ -47,7 +47,7 @@ double count_in(const Value& at) {
 
 std::int64_t degree_in(const Value& at) { return at.as_int_in(1, 1 << 16); }
 
-void read_trtllm_cache(const Value& config, EngineArguments to) {
+void read_trtllm_cache(const Value& config, const EngineArguments& to) {
   for (const auto& [key, at] : config.members()) {
     if (key == "dtype") {
       const std::string dtype(at.as_string());
@@ -68,7 +68,7 @@ void read_trtllm_cache(const Value& config, EngineArguments to) {
   }
 }
 
-void read_trtllm_drafts(const Value& config, EngineArguments to) {
+void read_trtllm_drafts(const Value& config, const EngineArguments& to) {
   const std::string type = config["decoding_type"].string_or("");
   const std::string model =
       config["speculative_model_dir"].string_or(config["speculative_model"].string_or(""));
@@ -83,7 +83,7 @@ void read_trtllm_drafts(const Value& config, EngineArguments to) {
 }
 
 /// One key of the file of options; false: nothing is known of it.
-bool read_key(std::string_view key, const Value& at, bool& groups, EngineArguments to) {
+bool read_key(std::string_view key, const Value& at, bool& groups, const EngineArguments& to) {
   LaunchedWorker& worker = to.worker;
   if (key == "tensor_parallel_size") {
     worker.tp = degree_in(at);
@@ -113,24 +113,19 @@ bool read_key(std::string_view key, const Value& at, bool& groups, EngineArgumen
 }
 
 /// Whether all ranks are attention groups.
-bool read_options(const std::string& name, const std::string& text, EngineArguments to,
-                  std::vector<std::string>& unknown) {
+bool read_options(const std::string& name, const EngineArguments& to) {
   bool groups = false;
-  const Document document = Document::parse(text, Document::Syntax::yaml, name);
+  const Document document = Document::parse(to.text_of_file(name), Document::Syntax::yaml, name);
   if (document.root().is_null()) return false;
   for (const auto& [key, at] : document.root().members()) {
-    if (!read_key(key, at, groups, to)) unknown.emplace_back(key);
+    if (!read_key(key, at, groups, to)) to.unknown.emplace_back(key);
   }
   return groups;
 }
 
-}  // namespace
-
-std::vector<std::string> read_trtllm_arguments(
-    EngineArguments to, const std::function<std::string(const std::string&)>& file_of) {
+void read_trtllm_arguments(const EngineArguments& to) {
   GivenArguments& given = to.given;
   LaunchedWorker& worker = to.worker;
-  std::vector<std::string> unknown;
   bool groups = false;
   worker.tp = degree_of(given, "--tp_size");
   worker.pp = degree_of(given, "--pp_size");
@@ -143,7 +138,7 @@ std::vector<std::string> read_trtllm_arguments(
   // What the file says counts, whatever the flags say.
   for (const char* option : {"--extra_llm_api_options", "--config"}) {
     if (const auto name = given.text(option)) {
-      groups = read_options(*name, file_of(*name), to, unknown) || groups;
+      groups = read_options(*name, to) || groups;
     }
   }
   if (groups) {
@@ -156,7 +151,45 @@ std::vector<std::string> read_trtllm_arguments(
     if (*role == "GENERATION") worker.role = WorkerRole::decoding;
   }
   given.ignore(kTrtllmOfNoConcern);
-  return unknown;
 }
+
+std::string trtllm_line(const WorkerPlan& of, const LaunchNames& names, WorkerRole role) {
+  const ServingLayout& l = of.layout;
+  std::string line =
+      fmt::format("trtllm-serve {} --backend pytorch --tp_size {}", names.model, l.tp * l.dp);
+  if (l.pp > 1) line += fmt::format(" --pp_size {}", l.pp);
+  if (l.moe_ep > 1) line += fmt::format(" --ep_size {}", l.moe_ep);
+  line += fmt::format(" --max_batch_size {:.0f} --max_num_tokens {:.0f} --max_seq_len {:.0f}",
+                      group_sequences(of), of.limits.chunk_tokens, names.context);
+  // What has no flag stands in the file of --extra_llm_api_options.
+  std::string extra;
+  if (l.dp > 1) extra += "enable_attention_dp: true\\n";
+  extra += "enable_chunked_prefill: true\\n";
+  if (of.format.cache == "fp8") extra += "kv_cache_config: {dtype: fp8}\\n";
+  if (role != WorkerRole::all) extra += "cache_transceiver_config: {backend: DEFAULT}\\n";
+  // Not for workers of prompts alone (examples/backends/trtllm/engine_configs of Dynamo).
+  if (role == WorkerRole::prompts) extra += "disable_overlap_scheduler: true\\n";
+  if (of.draft_tokens > 0) {
+    extra += fmt::format(
+        "disable_overlap_scheduler: true\\nspeculative_config: {{decoding_type: DraftTarget, "
+        "max_draft_len: {}, speculative_model_dir: {}}}\\n",
+        of.draft_tokens, names.draft);
+  }
+  return line + " --extra_llm_api_options <(printf '" + extra + "')";
+}
+
+constexpr std::array kTrtllmStarts = {CommandStart{"trtllm-serve", "serve"},
+                                      CommandStart{"trtllm-serve", ""}};
+
+}  // namespace
+
+constinit const EngineCommand kTrtllmCommand = {.engine = "trtllm",
+                                                .title = "TensorRT-LLM",
+                                                .example = "trtllm-serve",
+                                                .starts = kTrtllmStarts,
+                                                .names = {},
+                                                .model = "",
+                                                .read = read_trtllm_arguments,
+                                                .line = trtllm_line};
 
 }  // namespace braid

@@ -62,7 +62,7 @@ constexpr std::array kVllmNotModelled = {
     NotModelled{"--prefill-context-parallel-size", "prompts are not divided by tokens"}};
 
 /// {"method": "draft_model", "model": M, "num_speculative_tokens": K}
-void read_vllm_drafts(EngineArguments to) {
+void read_vllm_drafts(const EngineArguments& to) {
   const auto text = to.given.text("--speculative-config");
   if (!text) return;
   const Document document = Document::parse(*text, Document::Syntax::json, "--speculative-config");
@@ -80,7 +80,7 @@ void read_vllm_drafts(EngineArguments to) {
 }
 
 /// {"kv_connector": C, "kv_role": "kv_producer"}
-void read_vllm_transfer(EngineArguments to) {
+void read_vllm_transfer(const EngineArguments& to) {
   const auto text = to.given.text("--kv-transfer-config");
   if (!text) return;
   const Document document = Document::parse(*text, Document::Syntax::json, "--kv-transfer-config");
@@ -90,9 +90,7 @@ void read_vllm_transfer(EngineArguments to) {
   to.worker.role = role == "kv_producer" ? WorkerRole::prompts : WorkerRole::decoding;
 }
 
-}  // namespace
-
-void read_vllm_arguments(EngineArguments to) {
+void read_vllm_arguments(const EngineArguments& to) {
   GivenArguments& given = to.given;
   LaunchedWorker& worker = to.worker;
   worker.tp = degree_of(given, "--tensor-parallel-size");
@@ -120,5 +118,55 @@ void read_vllm_arguments(EngineArguments to) {
   note_given(to, kVllmNotModelled);
   given.ignore(kVllmOfNoConcern);
 }
+
+std::string vllm_line(const WorkerPlan& of, const LaunchNames& names, WorkerRole role) {
+  const ServingLayout& l = of.layout;
+  std::string line = fmt::format("vllm serve {} --tensor-parallel-size {}", names.model, l.tp);
+  if (l.pp > 1) line += fmt::format(" --pipeline-parallel-size {}", l.pp);
+  if (l.cp > 1) line += fmt::format(" --decode-context-parallel-size {}", l.cp);
+  if (l.dp > 1) line += fmt::format(" --data-parallel-size {}", l.dp);
+  if (l.moe_ep > 1) line += " --enable-expert-parallel";
+  line +=
+      fmt::format(" --max-num-seqs {:.0f} --max-num-batched-tokens {:.0f} --max-model-len {:.0f}",
+                  group_sequences(of), of.limits.chunk_tokens, names.context);
+  if (of.format.cache == "fp8") line += " --kv-cache-dtype fp8";
+  if (of.draft_tokens > 0) {
+    line += fmt::format(
+        " --speculative-config '{{\"method\":\"draft_model\",\"model\":\"{}\","
+        "\"num_speculative_tokens\":{},\"draft_tensor_parallel_size\":{}}}'",
+        names.draft, of.draft_tokens, l.tp);
+  }
+  if (role != WorkerRole::all) {
+    line += fmt::format(
+        " --kv-transfer-config '{{\"kv_connector\":\"NixlConnector\",\"kv_role\":\"{}\"}}'",
+        "kv_both");
+  }
+  return line;
+}
+
+constexpr std::array kVllmStarts = {CommandStart{"vllm", "serve"},
+                                    CommandStart{"vllm.entrypoints.openai.api_server", ""}};
+constexpr std::array kVllmNames = {OtherName{"-tp", "--tensor-parallel-size"},
+                                   OtherName{"-pp", "--pipeline-parallel-size"},
+                                   OtherName{"-dp", "--data-parallel-size"},
+                                   OtherName{"-dpl", "--data-parallel-size-local"},
+                                   OtherName{"-dpa", "--data-parallel-address"},
+                                   OtherName{"-dpp", "--data-parallel-rpc-port"},
+                                   OtherName{"-dcp", "--decode-context-parallel-size"},
+                                   OtherName{"-pcp", "--prefill-context-parallel-size"},
+                                   OtherName{"-ep", "--enable-expert-parallel"},
+                                   OtherName{"-q", "--quantization"},
+                                   OtherName{"-sc", "--speculative-config"}};
+
+}  // namespace
+
+constinit const EngineCommand kVllmCommand = {.engine = "vllm",
+                                              .title = "vLLM",
+                                              .example = "vllm serve",
+                                              .starts = kVllmStarts,
+                                              .names = kVllmNames,
+                                              .model = "--model",
+                                              .read = read_vllm_arguments,
+                                              .line = vllm_line};
 
 }  // namespace braid
