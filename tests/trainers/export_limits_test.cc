@@ -230,7 +230,6 @@ TEST(ExportLimits, TrainersAreRefusedOnChipsTheyDoNotRunOn) {
         EXPECT_THAT(error.what(), HasSubstr(target + " does not run on " + name));
       }
     }
-    EXPECT_THAT(megatron_refuses(plan), HasSubstr(name));
   }
   Plan plan = llama_like(degrees(1, 1, 4));
   set_chip(plan, "mi300x");

@@ -79,6 +79,16 @@ const Target* find_target(const std::string& name) {
   return found == std::end(kTargets) ? nullptr : found;
 }
 
+/// What to do where a trainer does not run on the chip: the exporters' trainers that do.
+std::string remedy_for_chip(const std::string& chip) {
+  std::vector<std::string> others;
+  for (const Target& target : kTargets) {
+    if (!target.is_trainer || !trainer_of_catalogue(target.name).can.allows_chip(chip)) continue;
+    others.push_back(std::string("--to ") + target.name);
+  }
+  return (others.empty() ? "" : "use " + and_list(others, " or ") + ", or ") + "plan for GPUs";
+}
+
 /// Throws Error where the trainer does not run on a chip of the plan.
 void refuse_chips(const TrainerLimits& can, const Plan& plan, const std::string& target) {
   for (const DeviceGroup& group : plan.system.groups) {
@@ -87,13 +97,9 @@ void refuse_chips(const TrainerLimits& can, const Plan& plan, const std::string&
           "no trainer runs on " + on_one_line(group.chip.name) + ", a chip that is being designed",
           "plan for a chip that there is");
     }
-    for (const std::string& family : can.other_chips) {
-      if (group.chip.name.rfind(family, 0) != 0) continue;
-      throw Error(target + " does not run on " + on_one_line(group.chip.name),
-                  target == "maxtext" || !family.starts_with("tpu")
-                      ? "plan for GPUs"
-                      : "use --to maxtext, or plan for GPUs");
-    }
+    if (can.allows_chip(group.chip.name)) continue;
+    throw Error(target + " does not run on " + on_one_line(group.chip.name),
+                remedy_for_chip(group.chip.name));
   }
 }
 

@@ -170,10 +170,6 @@ Export export_deepspeed(const Plan& plan, const std::string& file) {
   const Parallelism& p = plan.parallel;
   Export out;
   out.suggested_file = file.empty() ? "ds_config.json" : file;
-  if (const auto chip = chip_without_trainer(plan)) {
-    out.warnings.push_back("DeepSpeed runs on GPUs, and the plan is for " + *chip +
-                           ": only the degrees carry over");
-  }
   Json json = Json::object();
   // DeepSpeed's train_batch_size counts tensor-parallel ranks as replicas; it follows from these.
   json["train_micro_batch_size_per_gpu"] = p.micro_batch;

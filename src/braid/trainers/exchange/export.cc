@@ -16,15 +16,6 @@ std::string title_of(const Plan& plan) {
   return on_one_line(plan.model + " on " + plan.system.name + ": written by braid");
 }
 
-std::optional<std::string> chip_without_trainer(const Plan& plan) {
-  for (const DeviceGroup& group : plan.system.groups) {
-    for (const char* family : {"tpu-", "sn10", "sn30", "sn40", "wse-"}) {
-      if (group.chip.name.rfind(family, 0) == 0) return on_one_line(group.chip.name);
-    }
-  }
-  return std::nullopt;
-}
-
 BlockCounts count_blocks(const Plan& plan) {
   // Without a shape, a layer whose kind occurs once is taken for an embedding or a head.
   std::map<std::int32_t, std::int64_t> frequency;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,10 +21,6 @@ std::string on_one_line(std::string text);
 
 /// "MODEL on CLUSTER: written by braid", on one line.
 std::string title_of(const Plan& plan);
-
-/// Names the first chip of the plan that none of the trainers runs on (they run on GPUs); nullopt
-/// where there is none. Goes by the catalogue's names: a chip of one's own passes.
-std::optional<std::string> chip_without_trainer(const Plan& plan);
 
 /// Layers of the plan that are transformer blocks by its shape (without one: whose kind occurs more
 /// than once, as embedding and head do not), and how many of them each virtual stage holds.

@@ -170,9 +170,6 @@ JobRefusal megatron_refusal(const TrainedJob& job) {
 }
 
 void check_megatron_runs(const Plan& plan) {
-  if (const auto chip = chip_without_trainer(plan)) {
-    refuse("runs on GPUs, and the plan is for " + *chip, "plan for a cluster of GPUs");
-  }
   throw_refusal("Megatron-LM", megatron_refusal(trained_job(plan)));
   check_heads(plan);
   check_sequence(plan);
