@@ -1,4 +1,6 @@
+#include <set>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -52,6 +54,31 @@ TEST(Trainer, OfTheCatalogueIsNoFasterThanTheIdealOne) {
     }
     EXPECT_TRUE(ideal.gradient_placeholders <= does.gradient_placeholders);
   }
+}
+
+TEST(Trainer, IsTheDefaultOnChipsByTheLongestBeginningsOfTheirNames) {
+  const auto on = [](const std::vector<std::string>& chips) {
+    System system;
+    for (const std::string& chip : chips) system.groups.emplace_back().chip.name = chip;
+    return default_trainer(system).name;
+  };
+  EXPECT_EQ(on({"h100-sxm"}), "megatron");
+  EXPECT_EQ(on({"of my own"}), "megatron");
+  EXPECT_EQ(on({"tpu-v5p"}), "maxtext");
+  EXPECT_EQ(on({"tpu-v5p", "tpu-v4"}), "maxtext");
+  EXPECT_EQ(on({"tpu-v5p", "h100-sxm"}), "megatron");
+  EXPECT_EQ(on({"h100-sxm", "tpu-v5p"}), "megatron");
+}
+
+TEST(Trainer, NoTwoAreTheDefaultOnTheSameChips) {
+  std::set<std::string> beginnings;
+  for (const TrainerFile& trainer : trainer_catalogue()) {
+    for (const std::string& chip : trainer.default_on) {
+      EXPECT_TRUE(beginnings.insert(chip).second) << trainer.name << " on " << chip;
+      EXPECT_TRUE(chip == "any" || trainer.can.allows_chip(chip)) << trainer.name;
+    }
+  }
+  EXPECT_TRUE(beginnings.contains("any"));
 }
 
 TEST(Trainer, ConditionsDecideWhichEntryCounts) {

@@ -4,7 +4,9 @@
 #include <array>
 #include <cassert>
 #include <functional>
+#include <limits>
 #include <map>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -360,7 +362,7 @@ TrainerSubject subject_of(const TrainerFile& trainer, const System& system,
 }
 
 TrainerFile read_trainer(const Value& value) {
-  value.expect_only({"name", "title", "can", "does", "usually", "runs"});
+  value.expect_only({"name", "title", "can", "does", "usually", "runs", "default_on"});
   TrainerFile file;
   file.name = value["name"].as_string();
   file.title = value["title"].as_string();
@@ -370,6 +372,7 @@ TrainerFile read_trainer(const Value& value) {
   if (value["runs"].exists()) {
     for (const Value& run : value["runs"].elements()) file.runs.push_back(read_condition(run));
   }
+  if (value["default_on"].exists()) file.default_on = words_of(value["default_on"]);
   return file;
 }
 
@@ -401,6 +404,52 @@ const std::vector<TrainerFile>& trainer_catalogue() {
     return files;
   }();
   return catalogue;
+}
+
+namespace {
+
+/// Those with default_on. Reading a file takes longer than looking through all of them for the
+/// word.
+const std::vector<TrainerFile>& default_trainers() {
+  static const std::vector<TrainerFile> trainers = [] {
+    std::vector<TrainerFile> files;
+    for (const EmbeddedFile& file : embedded_trainers()) {
+      if (contains(file.text, "default_on:")) files.push_back(read_embedded(file));
+    }
+    return files;
+  }();
+  return trainers;
+}
+
+/// Letters of the longest beginning of the chip's name that the trainer is the default on; "any"
+/// has none. Nullopt: it is not.
+std::optional<std::size_t> default_letters(const TrainerFile& trainer, const std::string& chip) {
+  std::optional<std::size_t> most;
+  for (const std::string& beginning : trainer.default_on) {
+    const bool is_any = beginning == "any";
+    if (!is_any && !chip.starts_with(beginning)) continue;
+    most = std::max(most, std::optional(is_any ? 0 : beginning.size()));
+  }
+  return most;
+}
+
+}  // namespace
+
+const TrainerFile& default_trainer(const System& system) {
+  assert(!system.groups.empty());
+  const TrainerFile* best = nullptr;
+  std::optional<std::size_t> most;
+  for (const TrainerFile& trainer : default_trainers()) {
+    std::optional<std::size_t> least = std::numeric_limits<std::size_t>::max();
+    for (const DeviceGroup& group : system.groups) {
+      least = std::min(least, default_letters(trainer, group.chip.name));
+    }
+    if (least <= most) continue;  // Nullopt is less than any.
+    best = &trainer;
+    most = least;
+  }
+  assert(best != nullptr && "some trainer of the catalogue is the default on any chip");
+  return *best;
 }
 
 const TrainerFile& trainer_of_run(const TrainerSubject& subject) {

@@ -72,37 +72,25 @@ std::string refusal(const TrainerFile& trainer, const TrainerNeeds& needs) {
 
 namespace {
 
-/// One of the trainers that are taken where none is named.
-const TrainerFile& known_trainer(std::string_view name) {
-  if (name == "megatron") {
-    static const TrainerFile megatron = trainer_of_catalogue("megatron");
-    return megatron;
-  }
-  if (name == "maxtext") {
-    static const TrainerFile maxtext = trainer_of_catalogue("maxtext");
-    return maxtext;
-  }
-  static const TrainerFile ideal = trainer_of_catalogue("ideal");
+const TrainerFile& ideal_trainer() {
+  static const TrainerFile ideal = trainer_of_catalogue(kIdealTrainer);
   return ideal;
 }
 
 /// What is taken where it can run the job.
 const TrainerFile& first_choice(const TrainerNeeds& needs) {
   const std::vector<DeviceGroup>& groups = needs.system->groups;
-  const bool on_tpus = std::all_of(groups.begin(), groups.end(), [](const DeviceGroup& group) {
-    return group.chip.name.starts_with("tpu-");
-  });
   const bool designed = std::any_of(groups.begin(), groups.end(), [](const DeviceGroup& group) {
     return group.chip.accelerator.has_value();
   });
-  return known_trainer(designed ? "ideal" : on_tpus ? "maxtext" : "megatron");
+  return designed ? ideal_trainer() : default_trainer(*needs.system);
 }
 
 }  // namespace
 
 const TrainerFile& usual_trainer(const TrainerNeeds& needs) {
   const TrainerFile& first = first_choice(needs);
-  return refusal(first, needs).empty() ? first : known_trainer("ideal");
+  return refusal(first, needs).empty() ? first : ideal_trainer();
 }
 
 std::string why_not_usual(const TrainerNeeds& needs) {

@@ -21,11 +21,12 @@ struct TrainerNeeds {
 /// Why the trainer cannot run any of it, such as "trains language models only"; empty when it can.
 std::string refusal(const TrainerFile& trainer, const TrainerNeeds& needs);
 
-/// The trainer that is taken where none is named: megatron for language models on GPUs, maxtext on
-/// TPUs, and ideal where these cannot run the job or a chip is a design (Chip::accelerator).
+/// The trainer that is taken where none is named: default_trainer(), but kIdealTrainer where that
+/// cannot run the job or a chip is a design (Chip::accelerator).
 const TrainerFile& usual_trainer(const TrainerNeeds& needs);
 
-/// Why that is ideal, such as "megatron trains language models only"; empty where it is not.
+/// Why that is kIdealTrainer, such as "megatron trains language models only"; empty where it is
+/// not.
 std::string why_not_usual(const TrainerNeeds& needs);
 
 /// Of a trainer that runs the job all the same, as nobody named it or with needs.own_code: what no

@@ -187,7 +187,7 @@ Export export_plan(const Plan& plan, const std::string& target, const std::strin
 
 std::string export_target_of(const Plan& plan) {
   const std::vector<std::string> known = export_targets();
-  const bool is_any = plan.trainer.name.empty() || plan.trainer.name == "ideal";
+  const bool is_any = plan.trainer.name.empty() || plan.trainer.name == kIdealTrainer;
   const std::vector<std::string> wanted =
       is_any ? std::vector<std::string>{"megatron", "deepspeed", "pytorch"}
              : std::vector<std::string>{plan.trainer.name};
