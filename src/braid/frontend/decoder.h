@@ -18,6 +18,17 @@ struct MtpSpec {
   bool shared = false;            ///< All have the same parameters.
 };
 
+/// How a router chooses experts, where the config does not say otherwise.
+struct RouterSpec {
+  bool sigmoid = false;  ///< Scores are sigmoids, and experts have biases; else they are a softmax.
+  double scaling =
+      0;  ///< Of what the chosen experts give, `routed_scaling_factor`; 0: it has none.
+  std::int64_t groups = 0,
+               top_groups = 0;  ///< Of experts: `n_group`, `topk_group`; 0: it has none.
+  bool greedy = false;          ///< These count only where `topk_method` is another than greedy.
+  bool all_experts = false;  ///< The softmax is over all, not the chosen, but for `norm_topk_prob`.
+};
+
 /// A decoder-only transformer, as most language models are.
 struct DecoderSpec {
   std::string name;
@@ -29,8 +40,11 @@ struct DecoderSpec {
   std::int64_t usual_tokens = 0;      ///< Of a sample where nothing says; 0: something must.
   bool final_norm = true;
   bool tied_embeddings = false;
-  bool dropout = false;  ///< On the embeddings.
-  MtpSpec mtp;           ///< Only where embeddings are as wide as the hidden size.
+  bool dropout = false;          ///< On the embeddings.
+  bool norm_from_one = false;    ///< Norms multiply by one more than their weights.
+  bool attention_sinks = false;  ///< ModelShape::attention_sinks.
+  RouterSpec router;             ///< Where blocks have experts.
+  MtpSpec mtp;                   ///< Only where embeddings are as wide as the hidden size.
 };
 
 /// Forward graph with loss for one sample of `seq_len` tokens: an embedding layer, a layer per

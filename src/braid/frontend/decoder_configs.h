@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "braid/base/document.h"
@@ -8,39 +9,22 @@
 
 namespace braid {
 
-// Readers of the config.json of decoder-only models, one for each `model_type`; the name is left
-// empty. All throw Error naming the field.
-
-DecoderSpec read_gemma(const Value& config);
-DecoderSpec read_gemma2(const Value& config);
-DecoderSpec read_gemma3(const Value& config);
-DecoderSpec read_gpt2(const Value& config);
-DecoderSpec read_gpt_neox(const Value& config);
-DecoderSpec read_llama(const Value& config);
-DecoderSpec read_mistral(const Value& config);
-DecoderSpec read_opt(const Value& config);
-DecoderSpec read_phi3(const Value& config);
-DecoderSpec read_qwen2(const Value& config);
-DecoderSpec read_qwen3(const Value& config);
-
-// Hybrids of state-space layers, attention and feed-forward networks or experts.
-DecoderSpec read_nemotron_h(const Value& config);
-
-// MoE models.
-DecoderSpec read_deepseek(const Value& config);  ///< V2 and V3.
-DecoderSpec read_gpt_oss(const Value& config);
-DecoderSpec read_mixtral(const Value& config);
-DecoderSpec read_qwen2_moe(const Value& config);
-DecoderSpec read_qwen3_moe(const Value& config);
+// What readers of several families' config.json share. All throw Error naming the field.
 
 /// The blocks' windows: by `layer_types` where the config lists them, else global attention in
 /// every `period`-th block and the window in the others.
 void set_windows(const Value& config, std::int64_t window, std::size_t period,
                  std::vector<BlockSpec>& blocks);
 
-/// Qwen's: with `use_sliding_window`, the window from block `max_window_layers` on, or by
-/// `layer_types`.
-void set_qwen_windows(const Value& config, std::vector<BlockSpec>& blocks);
+/// `sliding_window`, of all blocks; none where it is left out.
+void set_window(const Value& config, std::vector<BlockSpec>& blocks);
+
+/// Part of each head that rotates.
+std::int64_t rotated(const AttentionSpec& attention, double share);
+
+/// Routed experts: how many, how many of them a token goes to (`num_experts_per_tok`), their width.
+ExpertsSpec read_experts(const Value& config, std::string_view count_key,
+                         std::string_view inner_key);
 
 /// Tokens beyond the next one that training predicts, Megatron-LM's `mtp_num_layers`; 0 where it is
 /// not said: published configs tell (`num_nextn_predict_layers`) what a model has, and the trainer

@@ -174,26 +174,22 @@ void set_groups(const Value& config, std::int64_t groups, std::int64_t chosen, M
   shape.router_top_groups = chosen;
 }
 
-void set_router(const Value& config, ModelShape& shape) {
+void set_router(const Value& config, const RouterSpec& router, ModelShape& shape) {
   if (shape.experts == 0) return;
-  const std::string& type = shape.model_type;
-  const bool v2 = type == "deepseek_v2";
-  const bool sigmoid = type == "deepseek_v3" || type == "kimi_k2" || type == "nemotron_h";
-  shape.router_score = config["scoring_func"].string_or(sigmoid ? "sigmoid" : "softmax");
+  shape.router_score = config["scoring_func"].string_or(router.sigmoid ? "sigmoid" : "softmax");
   if (shape.router_score != "sigmoid" && shape.router_score != "softmax") {
     config["scoring_func"].fail("unknown scores '" + shape.router_score + "'",
                                 "use softmax or sigmoid");
   }
-  shape.router_bias = sigmoid;
-  if (v2 || sigmoid) {
-    const bool v3 = sigmoid && type != "nemotron_h";
-    shape.router_scaling = number_or(config, "routed_scaling_factor", v3 ? 2.5 : 1);
-    const bool grouped = !v2 || config["topk_method"].string_or("greedy") != "greedy";
-    if (grouped) set_groups(config, v3 ? 8 : 1, v3 ? 4 : 1, shape);
+  shape.router_bias = router.sigmoid;
+  if (router.scaling > 0) {
+    shape.router_scaling = number_or(config, "routed_scaling_factor", router.scaling);
   }
-  const bool says = v2 || type == "qwen2_moe" || type == "qwen3_moe";
-  shape.router_all_experts =
-      says && shape.router_score == "softmax" && !flag_or(config, "norm_topk_prob", false);
+  const bool grouped = router.groups > 0 &&
+                       !(router.greedy && config["topk_method"].string_or("greedy") == "greedy");
+  if (grouped) set_groups(config, router.groups, router.top_groups, shape);
+  shape.router_all_experts = router.all_experts && shape.router_score == "softmax" &&
+                             !flag_or(config, "norm_topk_prob", false);
 }
 
 }  // namespace
@@ -209,12 +205,12 @@ ModelShape decoder_shape(const Value& config, const DecoderSpec& spec) {
   for (const char* key : {"rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon"}) {
     shape.norm_epsilon = number_or(config, key, shape.norm_epsilon);
   }
-  shape.norm_from_one = shape.model_type.starts_with("gemma");
+  shape.norm_from_one = spec.norm_from_one;
   shape.soft_capped =
       has(config, "attn_logit_softcapping") || has(config, "final_logit_softcapping");
-  shape.attention_sinks = shape.model_type == "gpt_oss";
+  shape.attention_sinks = spec.attention_sinks;
   set_rotation(config, shape);
-  set_router(config, shape);
+  set_router(config, spec.router, shape);
   shape.mtp_modules = spec.mtp.count;
   shape.mtp_shared = spec.mtp.shared;
   if (spec.mtp.count > 0 && !shape.layer_pattern.empty()) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -10,7 +11,7 @@
 #include "braid/frontend/bert.h"
 #include "braid/frontend/candle_uno.h"
 #include "braid/frontend/config_fields.h"
-#include "braid/frontend/decoder_configs.h"
+#include "braid/frontend/decoder_families.h"
 #include "braid/frontend/decoder_shape.h"
 #include "braid/frontend/dlrm.h"
 #include "braid/frontend/gnmt.h"
@@ -38,9 +39,9 @@ void keep_dense(std::int64_t count, std::vector<BlockSpec>& blocks) {
   blocks.erase(blocks.begin() + count, first);
 }
 
-template <DecoderSpec (*Read)(const Value&)>
-Graph decoder(const Value& config, const std::string& name, const ModelOptions& options) {
-  DecoderSpec spec = Read(config);
+Graph decoder(const DecoderType& type, const Value& config, const std::string& name,
+              const ModelOptions& options) {
+  DecoderSpec spec = type.read(config);
   spec.name = name;
   if (options.dense_layers >= 0) keep_dense(options.dense_layers, spec.blocks);
   if (options.layers > 0 && static_cast<std::size_t>(options.layers) < spec.blocks.size()) {
@@ -55,7 +56,7 @@ Graph decoder(const Value& config, const std::string& name, const ModelOptions& 
   return graph;
 }
 
-/// One `model_type` of a config.json and what builds it.
+/// One `model_type` of a config.json that is no decoder-only model, and what builds it.
 struct Architecture {
   std::string_view model_type;
   Graph (*build)(const Value& config, const std::string& name, const ModelOptions& options);
@@ -64,48 +65,42 @@ struct Architecture {
 constexpr auto kArchitectures = std::to_array<Architecture>({
     {"bert", bert_from_config},
     {"candle_uno", candle_uno_from_config},
-    {"deepseek_v2", decoder<read_deepseek>},
-    {"deepseek_v3", decoder<read_deepseek>},
     {"dlrm", dlrm_from_config},
-    {"gemma", decoder<read_gemma>},
-    {"gemma2", decoder<read_gemma2>},
-    {"gemma3_text", decoder<read_gemma3>},
     {"gnmt", gnmt_from_config},
-    {"gpt2", decoder<read_gpt2>},
-    {"gpt_neox", decoder<read_gpt_neox>},
-    {"gpt_oss", decoder<read_gpt_oss>},
-    {"kimi_k2", decoder<read_deepseek>},
-    {"llama", decoder<read_llama>},
-    {"mistral", decoder<read_mistral>},
-    {"mixtral", decoder<read_mixtral>},
     {"multi_modal_transformer", multi_modal_from_config},
-    {"nemotron_h", decoder<read_nemotron_h>},
-    {"opt", decoder<read_opt>},
-    {"phi3", decoder<read_phi3>},
-    {"qwen2", decoder<read_qwen2>},
-    {"qwen2_moe", decoder<read_qwen2_moe>},
-    {"qwen3", decoder<read_qwen3>},
-    {"qwen3_moe", decoder<read_qwen3_moe>},
     {"resnet", resnet_from_config},
     {"t5", t5_from_config},
     {"transgan", trans_gan_from_config},
     {"vit", vit_from_config},
 });
 
-const Architecture* architecture_of(std::string_view model_type) {
-  for (const Architecture& architecture : kArchitectures) {
-    if (architecture.model_type == model_type) return &architecture;
+/// Nullopt: it is of no known type.
+std::optional<Graph> graph_of(const Value& config, const std::string& name,
+                              const ModelOptions& options) {
+  const std::string_view model_type = config["model_type"].as_string();
+  for (const Architecture& each : kArchitectures) {
+    if (each.model_type == model_type) return each.build(config, name, options);
   }
-  return nullptr;
+  for (const DecoderFamily* family : kDecoderFamilies) {
+    for (const DecoderType& type : *family) {
+      if (type.model_type == model_type) return decoder(type, config, name, options);
+    }
+  }
+  return std::nullopt;
 }
 
 /// What may stand for an unknown one.
 std::string remedy_for(std::string_view model_type) {
   std::vector<std::string_view> known;
+  known.reserve(kArchitectures.size());
+  for (const Architecture& each : kArchitectures) known.push_back(each.model_type);
+  for (const DecoderFamily* family : kDecoderFamilies) {
+    for (const DecoderType& type : *family) known.push_back(type.model_type);
+  }
+  std::sort(known.begin(), known.end());
   std::string names;
-  for (const Architecture& architecture : kArchitectures) {
-    known.push_back(architecture.model_type);
-    names += (names.empty() ? "known: " : ", ") + std::string(architecture.model_type);
+  for (const std::string_view each : known) {
+    names += (names.empty() ? "known: " : ", ") + std::string(each);
   }
   const std::string meant = nearest(model_type, known);
   return meant.empty() ? names : "did you mean '" + meant + "'? " + names;
@@ -116,17 +111,14 @@ std::string remedy_for(std::string_view model_type) {
 Graph graph_from_config(const Value& config, const std::string& name, const ModelOptions& options) {
   const Value type = config["model_type"];
   if (!has(config, "model_type")) type.fail("required key is missing", remedy_for(""));
-  const std::string_view model_type = type.as_string();
-  if (const Architecture* known = architecture_of(model_type)) {
-    return known->build(config, name, options);
-  }
+  if (std::optional<Graph> graph = graph_of(config, name, options)) return std::move(*graph);
   // Models of texts and images keep their language model's sizes apart.
   if (has(config, "text_config") && has(config["text_config"], "model_type")) {
-    const Value text = config["text_config"];
-    if (const Architecture* known = architecture_of(text["model_type"].as_string())) {
-      return known->build(text, name + " (language model)", options);
-    }
+    std::optional<Graph> graph =
+        graph_of(config["text_config"], name + " (language model)", options);
+    if (graph) return std::move(*graph);
   }
+  const std::string_view model_type = type.as_string();
   type.fail("unknown architecture '" + std::string(model_type) + "'", remedy_for(model_type));
 }
 

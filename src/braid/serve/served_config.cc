@@ -101,13 +101,22 @@ ServedModel read_qwen_hybrid(const Value& config, const std::string& name) {
   return model;
 }
 
+/// Models that are served and that no graph is built of.
+struct ServedType {
+  std::string_view model_type;
+  ServedModel (*read)(const Value& config, const std::string& name);
+};
+constexpr ServedType kServedTypes[] = {{"minimax_m2", read_minimax},
+                                       {"glm_moe_dsa", read_glm_sparse},
+                                       {"qwen3_5_moe_text", read_qwen_hybrid}};
+
 }  // namespace
 
 ServedModel served_from_config(const Value& config, const std::string& name) {
   const std::string_view type = config["model_type"].as_string();
-  if (type == "minimax_m2") return read_minimax(config, name);
-  if (type == "glm_moe_dsa") return read_glm_sparse(config, name);
-  if (type == "qwen3_5_moe_text") return read_qwen_hybrid(config, name);
+  for (const ServedType& each : kServedTypes) {
+    if (each.model_type == type) return each.read(config, name);
+  }
   const Graph graph = graph_from_config(config, name, {});
   if (!graph.shape) config["model_type"].fail("this is no language model");
   ServedModel model = served_model(*graph.shape, name);

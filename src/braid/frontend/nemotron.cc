@@ -1,10 +1,13 @@
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "braid/frontend/config_fields.h"
 #include "braid/frontend/decoder_configs.h"
+#include "braid/frontend/decoder_families.h"
 #include "braid/frontend/hybrid_layers.h"
 
 namespace braid {
@@ -24,10 +27,7 @@ StateSpaceSpec read_state_space(const Value& config) {
 }
 
 ExpertsSpec read_hybrid_experts(const Value& config) {
-  ExpertsSpec experts;
-  experts.count = size_of(config, "n_routed_experts");
-  experts.top_k = config["num_experts_per_tok"].as_int_in(1, experts.count);
-  experts.inner = size_of(config, "moe_intermediate_size");
+  ExpertsSpec experts = read_experts(config, "n_routed_experts", "moe_intermediate_size");
   experts.latent = count_or(config, "moe_latent_size", 0);
   if (count_or(config, "n_shared_experts", 0) > 0) {
     experts.shared_inner = size_of(config, "moe_shared_expert_intermediate_size");
@@ -57,8 +57,6 @@ std::vector<BlockSpec> read_pattern(const Value& config, std::string_view key,
   return layers;
 }
 
-}  // namespace
-
 DecoderSpec read_nemotron_h(const Value& config) {
   BlockSpec block;
   block.hidden = size_of(config, "hidden_size");
@@ -83,7 +81,14 @@ DecoderSpec read_nemotron_h(const Value& config) {
     spec.mtp.blocks = read_pattern(config, "mtp_hybrid_override_pattern", block);
     spec.mtp.shared = flag_or(config, "mtp_use_repeated_layer", false);
   }
+  spec.router = {.sigmoid = true, .scaling = 1, .groups = 1, .top_groups = 1};
   return spec;
 }
+
+constexpr std::array kNemotronTypes = {DecoderType{"nemotron_h", read_nemotron_h}};
+
+}  // namespace
+
+constinit const DecoderFamily kNemotronFamily = kNemotronTypes;
 
 }  // namespace braid
