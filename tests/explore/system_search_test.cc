@@ -15,6 +15,7 @@
 #include "braid/explore/architecture_family.h"
 #include "braid/explore/memory_groups.h"
 #include "braid/explore/pareto.h"
+#include "braid/explore/search_value.h"
 #include "braid/explore/sweep.h"
 
 #include "explore/small_space.h"

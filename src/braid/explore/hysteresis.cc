@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "braid/base/parallel.h"
-#include "braid/explore/system_search.h"
+#include "braid/explore/search_value.h"
 
 namespace braid {
 namespace {

@@ -3,6 +3,7 @@
 #include <cassert>
 #include <utility>
 
+#include "braid/explore/search_value.h"
 #include "braid/planners/job/fixed_degrees.h"
 
 namespace braid {

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -41,19 +40,6 @@ struct SystemSearchResult {
   std::vector<std::size_t> planned;     ///< Numbers of the points planned, ascending.
   std::size_t resumed = 0;              ///< How many of them were in the store.
 };
-
-/// The figure that the space is searched for, of a system that takes so much for a batch of each
-/// workload: joules where it is searched for energy, else seconds. Infinite for an amount of 0, 0
-/// for an infinite one.
-double search_value(const SystemSpace& space, std::span<const double> amounts,
-                    const SystemCost& cost);
-
-/// What a batch takes by which a search goes: the planner's objective, or the energy meanwhile.
-double searched_amount(const SystemSpace& space, const PointResult& result);
-/// The planner's objective.
-double searched_time_s(const PointResult& result);
-/// What no plan of the planner on that system stays below, by its objective.
-double searched_bound_s(const PointResult& result);
 
 /// Told how many systems have been planned and how many families bounded, by the planner at work.
 using SystemSearchProgress = std::function<void(std::size_t planned, std::size_t bounded)>;
