@@ -165,13 +165,13 @@ IntervalCoverage coverage_of(const ServingEvidence& runs, const ServingEvidence&
   return coverage;
 }
 
-void print_held_out(const ServedRuns& runs, const std::vector<ServedPrediction>& predictions) {
+void print_held_out(const ServedRuns& runs, const std::vector<ServedPrediction>& predictions,
+                    const ServingEvidence& evidence) {
   fmt::print(
       "\nEach row with figures fitted to {} of {} parts that have none of its "
       "configuration:\n\n",
       kConfigurationFolds - 1, kConfigurationFolds);
   print_errors(runs, predictions);
-  const ServingEvidence evidence = evidence_of(runs, predictions);
   coverage_of(evidence, evidence, true).print();
 }
 
@@ -220,9 +220,8 @@ int calibrate_serving(const std::string& text, const std::string& file,
   if (options.cross_validate || !options.evidence.empty()) {
     held_out = held_out_predictions(runs, kConfigurationFolds);
   }
-  if (!options.evidence.empty()) {
-    write_file(options.evidence, serving_evidence_text(evidence_of(runs, held_out)));
-  }
+  const ServingEvidence evidence = evidence_of(runs, held_out);
+  if (!options.evidence.empty()) write_file(options.evidence, serving_evidence_text(evidence));
   if (!out.empty()) make_folder(out, "name another folder with --out");
   std::map<int, std::vector<std::size_t>> engines;
   for (std::size_t i = 0; i < runs.rows().size(); ++i) {
@@ -238,7 +237,7 @@ int calibrate_serving(const std::string& text, const std::string& file,
       write_file(fmt::format("{}/{}.yaml", out, name), written);
     }
   }
-  if (options.cross_validate) print_held_out(runs, held_out);
+  if (options.cross_validate) print_held_out(runs, held_out, evidence);
   return kFound;
 }
 

@@ -128,7 +128,8 @@ PlacementFile file_of(const VerbPlaceOptions& options, const PlacementReport& re
   return file;
 }
 
-Json measured_json(const std::optional<Measurement>& measured) {
+/// What people compare of a measurement; null where there is none.
+Json interval_json(const std::optional<Measurement>& measured) {
   if (!measured) return nullptr;
   return {{"median_s", measured->median_s},
           {"low_s", measured->low_s},
@@ -173,7 +174,7 @@ Json to_json(const PlacementReport& report) {
     json["ways"].push_back({{"name", way.name},
                             {"kind", kind_name(way.kind)},
                             {"predicted_s", way.placement.predicted_s},
-                            {"measured", measured_json(way.measured)}});
+                            {"measured", interval_json(way.measured)}});
   }
   json["groups"] = Json::array();
   for (const PlacedGroup& group : report.chosen().placement.groups) {
@@ -245,8 +246,8 @@ int run_placed(const VerbPlaceOptions& options) {
   if (options.json) {
     Json json = Json::object();
     json["model"] = file.model;
-    json["measured"] = measured_json(measured);
-    json["measured_when_placed"] = measured_json(file.measured);
+    json["measured"] = interval_json(measured);
+    json["measured_when_placed"] = interval_json(file.measured);
     json["differs"] = differs.empty() ? Json() : Json(differs);
     fmt::print("{}", to_text(json));
     return differs.empty() ? kFound : kInfeasible;
