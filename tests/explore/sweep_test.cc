@@ -1,6 +1,8 @@
 #include "braid/explore/sweep.h"
 
 #include <filesystem>
+#include <string>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -159,6 +161,18 @@ TEST(PointStore, RefusesWhatIsNotItsOwn) {
              "no database at all, but a text that is long enough for one "
              "to be read as the head of a file of a hundred bytes or so");
   EXPECT_THAT(message_of(folder / "text.sqlite", "this space", 4), HasSubstr("database"));
+}
+
+TEST(PointStore, TwoThreadsMayMakeOneAtOnce) {
+  const TemporaryFolder folder;
+  for (int round = 0; round < 20; ++round) {
+    const std::string path = folder / (std::to_string(round) + ".sqlite");
+    std::string first, second;
+    std::thread other([&] { first = message_of(path, "space", 4); });
+    second = message_of(path, "space", 4);
+    other.join();
+    EXPECT_EQ(first + second, "") << round;
+  }
 }
 
 TEST(PointStore, RefusesResultsThatCannotBe) {

@@ -63,23 +63,16 @@ std::string insert_of(const ResultColumns& columns) {
 /// Makes the tables of a new database, or sees that those of an old one are of this space.
 void prepare_tables(const SqliteDatabase& database, const ResultColumns& columns,
                     const std::string& space_text) {
-  if (database.is_empty()) {
-    database.run("BEGIN IMMEDIATE");
+  const DatabaseKind kind{"space", "points", "this database is of another program",
+                          "give another folder, or remove it"};
+  const bool is_known = is_known_database(database, kind, [&] {
     database.run(tables_of(columns));
     SqliteStatement insert(database, "INSERT INTO space VALUES (?, ?)");
     insert.bind(1, std::int64_t{kVersion});
     insert.bind(2, space_text);
     insert.step();
-    database.run("COMMIT");
-    return;
-  }
-  SqliteStatement tables(database,
-                         "SELECT count(*) FROM sqlite_master WHERE name IN ('space', 'points')");
-  tables.step();
-  if (tables.integer(0) != 2) {
-    throw Error({database.path(), 0, ""}, "this database is of another program",
-                "give another folder, or remove it");
-  }
+  });
+  if (!is_known) return;
   SqliteStatement space(database, "SELECT version, text FROM space");
   if (!space.step() || space.integer(0) != kVersion || space.text(1) != space_text) {
     throw Error({database.path(), 0, ""},

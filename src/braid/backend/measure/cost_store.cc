@@ -17,8 +17,9 @@ constexpr std::int64_t store_version = 1;
 
 /// Makes the table of a new database, or sees that that of an old one is of this version.
 void prepare_costs(const SqliteDatabase& database) {
-  database.run("BEGIN IMMEDIATE");
-  if (database.is_empty()) {
+  const DatabaseKind kind{"cost_store", "costs", "is no database of measured costs",
+                          "give another file"};
+  const bool is_known = is_known_database(database, kind, [&] {
     database.run(
         "CREATE TABLE cost_store (version INTEGER NOT NULL);"
         "CREATE TABLE costs (backend TEXT, version TEXT, pattern TEXT, job TEXT, threads INTEGER, "
@@ -27,16 +28,8 @@ void prepare_costs(const SqliteDatabase& database) {
         "runs_per_sample INTEGER NOT NULL, "
         "PRIMARY KEY (backend, version, pattern, job, threads, machine)) WITHOUT ROWID;");
     database.run(fmt::format("INSERT INTO cost_store VALUES ({})", store_version));
-    database.run("COMMIT");
-    return;
-  }
-  database.run("COMMIT");
-  SqliteStatement tables(
-      database, "SELECT count(*) FROM sqlite_master WHERE name IN ('cost_store', 'costs')");
-  tables.step();
-  if (tables.integer(0) != 2) {
-    throw Error({database.path(), 0, ""}, "is no database of measured costs", "give another file");
-  }
+  });
+  if (!is_known) return;
   SqliteStatement version(database, "SELECT version FROM cost_store");
   if (!version.step() || version.integer(0) != store_version) {
     throw Error({database.path(), 0, ""}, "has costs of another version of braid",

@@ -39,6 +39,23 @@ bool SqliteDatabase::is_empty() const {
   return count.integer(0) == 0;
 }
 
+bool is_known_database(const SqliteDatabase& database, const DatabaseKind& kind,
+                       const std::function<void()>& make) {
+  if (database.is_empty()) {
+    database.run("BEGIN IMMEDIATE");
+    const bool is_new = database.is_empty();
+    if (is_new) make();
+    database.run("COMMIT");
+    if (is_new) return false;
+  }
+  SqliteStatement tables(database, "SELECT count(*) FROM sqlite_master WHERE name IN (?, ?)");
+  tables.bind(1, kind.first);
+  tables.bind(2, kind.second);
+  tables.step();
+  if (tables.integer(0) == 2) return true;
+  throw Error({database.path(), 0, ""}, kind.refusal, kind.remedy);
+}
+
 SqliteStatement::SqliteStatement(const SqliteDatabase& database, const std::string& sql)
     : database_(&database) {
   if (sqlite3_prepare_v2(database.handle_, sql.c_str(), -1, &statement_, nullptr) != SQLITE_OK) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 struct sqlite3;
@@ -31,6 +32,17 @@ class SqliteDatabase {
   std::string path_;
   sqlite3* handle_ = nullptr;
 };
+
+/// Two tables by which databases of a kind are known, the first of which says what it is of.
+struct DatabaseKind {
+  std::string first, second;
+  const char *refusal, *remedy;  ///< Of the Error where a database is of another kind.
+};
+
+/// Whether the database was there before; a new one gets its tables from `make`, all or none, and
+/// from one program alone. Throws Error where it is of another kind.
+bool is_known_database(const SqliteDatabase& database, const DatabaseKind& kind,
+                       const std::function<void()>& make);
 
 /// A statement that ends with its scope, and before its database.
 ///
