@@ -3,7 +3,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -11,6 +10,7 @@
 
 #include "braid/frontend/onnx_node.h"
 #include "braid/frontend/onnx_rules.h"
+#include "braid/program/einsum_equation.h"
 
 namespace braid {
 namespace {
@@ -94,124 +94,31 @@ std::optional<OperatorKind> gemm(OnnxNodeView& node) {
   return kind;
 }
 
-/// The sizes of an Einsum's letters, and what its operands and output are made of.
-struct Subscripts {
-  std::vector<std::string> operands;
-  std::string output;
-  std::array<std::int64_t, 128> sizes{};  ///< By letter; 0 where there is none.
-};
-
-std::size_t index(char letter) { return static_cast<unsigned char>(letter); }
-
-/// `letters` with "..." written out as one sign for each of the `rank` dimensions left, the same
-/// signs counted from the end in all operands.
-std::string written_out(const OnnxNodeView& node, const std::string& letters, std::size_t rank) {
-  const std::size_t dots = letters.find("...");
-  if (dots == std::string::npos) return letters;
-  constexpr std::size_t signs = 26;
-  const std::size_t named = letters.size() - 3;
-  if (rank < named || rank - named > signs) {
-    node.fail("the subscripts of its equation do not fit its operands");
-  }
-  std::string left;
-  for (std::size_t d = rank - named; d > 0; --d) left += static_cast<char>(d);
-  return letters.substr(0, dots) + left + letters.substr(dots + 3);
-}
-
-bool is_subscript(char sign) {
-  return (sign >= 'a' && sign <= 'z') || (sign >= 'A' && sign <= 'Z') || (sign >= 1 && sign <= 26);
-}
-
-/// The operands' subscripts of an equation.
-std::vector<std::string> split_operands(const std::string& left) {
-  std::vector<std::string> operands;
-  for (std::size_t at = 0; at <= left.size();) {
-    const std::size_t end = std::min(left.find(',', at), left.size());
-    operands.push_back(left.substr(at, end - at));
-    at = end + 1;
-  }
-  return operands;
-}
-
-Subscripts parse_equation(const OnnxNodeView& node) {
-  std::string equation = node.text("equation", "");
-  std::erase(equation, ' ');
-  const std::size_t arrow = equation.find("->");
-  Subscripts parsed{.operands = split_operands(equation.substr(0, arrow)), .output = {}};
-  if (parsed.operands.size() != node.input_count()) {
-    node.fail("its equation does not name as many operands as it has");
-  }
-  std::array<int, 128> seen{};
-  std::size_t most_left = 0;
-  for (std::size_t i = 0; i < parsed.operands.size(); ++i) {
-    std::string& letters = parsed.operands[i];
-    const bool has_dots = letters.find("...") != std::string::npos;
-    if (has_dots && node.rank(i) + 3 > letters.size()) {
-      most_left = std::max(most_left, node.rank(i) + 3 - letters.size());
-    }
-    letters = written_out(node, letters, node.rank(i));
-    if (letters.size() != node.rank(i)) {
-      node.fail(fmt::format("the subscripts of operand {} do not fit its shape {}", i,
-                            text_of(node.dims(i))));
-    }
-    for (std::size_t d = 0; d < letters.size(); ++d) {
-      if (!is_subscript(letters[d])) node.fail("its equation has other signs than letters");
-      const std::size_t letter = index(letters[d]);
-      const std::int64_t size = node.dims(i)[d];
-      std::int64_t& known = parsed.sizes[letter];
-      const bool is_first = seen[letter]++ == 0;
-      if (is_first || known == 1) {
-        known = size;
-      } else if (known != size && size != 1) {
-        node.fail(fmt::format("one of its subscripts has the sizes {} and {}", known, size));
-      }
-    }
-  }
-  if (arrow != std::string::npos) {
-    const std::string output = equation.substr(arrow + 2);
-    const std::size_t named = output.find("...") == std::string::npos ? 0 : output.size() - 3;
-    parsed.output = written_out(node, output, named + most_left);
-  } else {
-    for (std::size_t sign = 26; sign > 0; --sign) {
-      if (seen[sign] > 0) parsed.output += static_cast<char>(sign);
-    }
-    for (std::size_t letter = 'A'; letter < seen.size(); ++letter) {
-      if (seen[letter] == 1) parsed.output += static_cast<char>(letter);
-    }
-  }
-  for (const char letter : parsed.output) {
-    if (index(letter) >= seen.size() || seen[index(letter)] == 0) {
-      node.fail("its output has a subscript that no operand has");
-    }
-  }
-  return parsed;
-}
-
 std::optional<OperatorKind> einsum(OnnxNodeView& node) {
   node.need_inputs(1, 2);
-  const Subscripts subscripts = parse_equation(node);
+  std::vector<Dims> shapes;
+  for (std::size_t i = 0; i < node.input_count(); ++i) shapes.push_back(node.dims(i));
+  const EinsumEquation equation = einsum_equation(
+      node.text("equation", ""), shapes, [&](const std::string& message) { node.fail(message); });
   Dims out;
-  for (const char letter : subscripts.output) out.push_back(subscripts.sizes[index(letter)]);
+  for (const char sign : equation.output) out.push_back(equation.size(sign));
   node.set(0, node.type(0), out);
   if (node.input_count() == 1) return Reduction{node.elements(0)};
-  // Letters of both operands and the output count batches, of both only are summed over.
+  // Signs of both operands and the output count batches, of both only are summed over.
   MatMul kind;
   kind.weight = is_weight(node, 0) || is_weight(node, 1);
-  const auto has = [](const std::string& letters, char letter) {
-    return letters.find(letter) != std::string::npos;
+  const auto has = [](const std::string& signs, char sign) {
+    return signs.find(sign) != std::string::npos;
   };
-  std::string letters = subscripts.operands[0] + subscripts.operands[1];
-  std::sort(letters.begin(), letters.end());
-  letters.erase(std::unique(letters.begin(), letters.end()), letters.end());
-  for (const char letter : letters) {
-    const bool left = has(subscripts.operands[0], letter);
-    const bool right = has(subscripts.operands[1], letter);
-    const bool kept = has(subscripts.output, letter);
+  for (const char sign : equation.signs()) {
+    const bool left = has(equation.operands[0], sign);
+    const bool right = has(equation.operands[1], sign);
+    const bool kept = has(equation.output, sign);
     std::int64_t& side = left && right ? (kept ? kind.batch : kind.k)
                          : !kept       ? kind.k
                          : left        ? kind.m
                                        : kind.n;
-    side = node.times(side, subscripts.sizes[index(letter)]);
+    side = node.times(side, equation.size(sign));
   }
   if (is_weight(node, 0) && !is_weight(node, 1)) std::swap(kind.m, kind.n);
   return kind;

@@ -1,15 +1,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 #include <string>
-#include <string_view>
 
 #include <fmt/format.h>
 
 #include "braid/backend/reference/kernel_lists.h"
 #include "braid/backend/reference/plain_gemm.h"
 #include "braid/base/index.h"
+#include "braid/program/einsum_equation.h"
 #include "braid/program/numbers.h"
 
 // Products of matrices.
@@ -156,78 +155,6 @@ Tensors gemm(const NodeCall& call) {
   return {tensor_of(call.type(0), product.shape, product.numbers)};
 }
 
-/// The subscripts of an equation: a letter for each dimension. An ellipsis stands for digits, which
-/// are no letters of the equation, so many that the last is always '0'.
-struct Equation {
-  std::vector<std::string> operands;
-  std::string result;
-};
-
-std::string with_ellipsis(const NodeCall& call, std::string term, std::size_t dimensions) {
-  const std::size_t found = term.find("...");
-  if (found == std::string::npos) return term;
-  std::string digits;
-  for (std::size_t d = 0; d < dimensions; ++d)
-    digits.insert(digits.begin(), static_cast<char>('0' + d));
-  if (dimensions > 10) call.fail("its ellipsis stands for more than 10 dimensions");
-  return term.replace(found, 3, digits);
-}
-
-Equation parse_equation(const NodeCall& call) {
-  std::string text = call.text("equation", "");
-  std::erase(text, ' ');
-  const std::size_t arrow = text.find("->");
-  const std::string left = text.substr(0, arrow);
-  Equation equation;
-  std::size_t widest = 0;
-  for (std::size_t begin = 0; begin <= left.size();) {
-    const std::size_t end = std::min(left.find(',', begin), left.size());
-    const std::string term = left.substr(begin, end - begin);
-    const std::size_t i = equation.operands.size();
-    if (i >= call.input_count()) call.fail("its equation has more terms than there are inputs");
-    const bool has_ellipsis = term.find("...") != std::string::npos;
-    const std::size_t letters = has_ellipsis ? term.size() - 3 : term.size();
-    if (letters > call.rank(i) || (!has_ellipsis && letters != call.rank(i))) {
-      call.fail(fmt::format("its term '{}' does not fit {}", term, shape_text(call.shape(i))));
-    }
-    equation.operands.push_back(with_ellipsis(call, term, call.rank(i) - letters));
-    if (has_ellipsis) widest = std::max(widest, call.rank(i) - letters);
-    begin = end + 1;
-  }
-  if (equation.operands.size() != call.input_count()) call.fail("its equation has too few terms");
-  if (arrow != std::string::npos) {
-    equation.result = with_ellipsis(call, text.substr(arrow + 2), widest);
-    return equation;
-  }
-  // Without a result: what the ellipsis stands for, then the letters that occur once, sorted.
-  std::map<char, int> times;
-  for (const std::string& term : equation.operands) {
-    for (const char letter : term) ++times[letter];
-  }
-  equation.result = with_ellipsis(call, "...", widest);
-  for (const auto& [letter, count] : times) {
-    if (count == 1 && (letter < '0' || letter > '9')) equation.result += letter;
-  }
-  return equation;
-}
-
-/// The size of each letter; 1 gives way to others.
-std::map<char, std::int64_t> letter_sizes(const NodeCall& call, const Equation& equation) {
-  std::map<char, std::int64_t> sizes;
-  for (std::size_t i = 0; i < equation.operands.size(); ++i) {
-    for (std::size_t d = 0; d < equation.operands[i].size(); ++d) {
-      const std::int64_t size = call.shape(i)[d];
-      std::int64_t& known = sizes.emplace(equation.operands[i][d], 1).first->second;
-      if (known != 1 && size != 1 && known != size) call.fail("the sizes of its terms differ");
-      if (known == 1) known = size;
-    }
-  }
-  for (const char letter : equation.result) {
-    if (!sizes.contains(letter)) call.fail("its result has a letter that no term has");
-  }
-  return sizes;
-}
-
 /// Where one term's element lies: that of the result's index plus that of the summed letters'.
 struct TermPlaces {
   std::vector<double> numbers;
@@ -249,15 +176,17 @@ TermPlaces term_places(const NodeCall& call, std::size_t i, const std::string& t
 /// Sums of products over all letters that the result does not have.
 Tensors einsum(const NodeCall& call) {
   call.need_inputs(1, std::size_t{1} << 10U);
-  const Equation equation = parse_equation(call);
-  const std::map<char, std::int64_t> sizes = letter_sizes(call, equation);
-  std::string letters = equation.result;
-  for (const auto& [letter, size] : sizes) {
+  std::vector<Shape> shapes;
+  for (std::size_t i = 0; i < call.input_count(); ++i) shapes.push_back(call.shape(i));
+  const EinsumEquation equation = einsum_equation(
+      call.text("equation", ""), shapes, [&](const std::string& message) { call.fail(message); });
+  std::string letters = equation.output;
+  for (const char letter : equation.signs()) {
     if (letters.find(letter) == std::string::npos) letters += letter;
   }
   Shape all;
-  for (const char letter : letters) all.push_back(sizes.at(letter));
-  const std::size_t kept = equation.result.size();
+  for (const char letter : letters) all.push_back(equation.size(letter));
+  const std::size_t kept = equation.output.size();
   const Shape out(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(kept));
   std::vector<TermPlaces> terms;
   for (std::size_t i = 0; i < equation.operands.size(); ++i) {
