@@ -135,32 +135,44 @@ System slowest_of(const System& system) {
   return slow;
 }
 
-Outcome plan_by_kind(const PlannersByKind& planners, const Job& job, const System& system,
-                     const SpaceOptions& space, const Budget& budget, const Progress& progress) {
-  if (is_homogeneous(system)) return planners.homogeneous(job, system, space, budget, progress);
+namespace {
+
+/// What `alike(system)` gives where devices are alike, once those that no plan uses are left out
+/// and groups that are equal joined; what `mixed(system)` gives where they are not then.
+template <class Alike, class Mixed>
+Outcome planned_by_kind(const Job& job, const System& system, const Alike& alike,
+                        const Mixed& mixed) {
+  if (is_homogeneous(system)) return alike(system);
   if (const auto usable = usable_groups(job, system)) {
-    Outcome outcome = plan_by_kind(planners, job, usable->system, space, budget, progress);
+    Outcome outcome = planned_by_kind(job, usable->system, alike, mixed);
     outcome.assumptions.push_back(usable->note);
     return outcome;
   }
   const System joined = with_equal_groups_joined(system);
-  if (is_homogeneous(joined)) return planners.homogeneous(job, joined, space, budget, progress);
-  if (planners.mixed_sharding == ShardingSource::manual) require_manual(job, system);
-  return planners.mixed(job, joined, space, budget, progress);
+  return is_homogeneous(joined) ? alike(joined) : mixed(joined);
 }
 
-Outcome plan_for_slowest(const NamedPlanner& planner, const Job& job, const System& system,
-                         const SpaceOptions& space, const Budget& budget,
-                         const Progress& progress) {
-  if (is_homogeneous(system)) return planner.plan(job, system, space, budget, progress);
-  if (const auto usable = usable_groups(job, system)) {
-    Outcome outcome = plan_for_slowest(planner, job, usable->system, space, budget, progress);
-    outcome.assumptions.push_back(usable->note);
-    return outcome;
-  }
-  const System joined = with_equal_groups_joined(system);
-  if (is_homogeneous(joined)) return planner.plan(job, joined, space, budget, progress);
-  require_manual(job, system);
+}  // namespace
+
+Outcome plan_by_kind(const PlannersByKind& planners, const Job& job, const System& system,
+                     const SpaceOptions& space, const Budget& budget, const Progress& progress) {
+  return planned_by_kind(
+      job, system,
+      [&](const System& alike) {
+        return planners.homogeneous(job, alike, space, budget, progress);
+      },
+      [&](const System& joined) {
+        if (planners.mixed_sharding == ShardingSource::manual) require_manual(job, joined);
+        return planners.mixed(job, joined, space, budget, progress);
+      });
+}
+
+namespace {
+
+Outcome plan_joined_for_slowest(const NamedPlanner& planner, const Job& job, const System& joined,
+                                const SpaceOptions& space, const Budget& budget,
+                                const Progress& progress) {
+  require_manual(job, joined);
   const LowerBound bound = lower_bound(job, joined);
   Outcome outcome = planner.plan(job, slowest_of(joined), space, budget, progress);
   outcome.physical_bound = bound;
@@ -184,6 +196,19 @@ Outcome plan_for_slowest(const NamedPlanner& planner, const Job& job, const Syst
   outcome.assumptions.push_back(joined.name + ": the " + planner.name +
                                 " planner takes every device and link for the slowest there is");
   return outcome;
+}
+
+}  // namespace
+
+Outcome plan_for_slowest(const NamedPlanner& planner, const Job& job, const System& system,
+                         const SpaceOptions& space, const Budget& budget,
+                         const Progress& progress) {
+  return planned_by_kind(
+      job, system,
+      [&](const System& alike) { return planner.plan(job, alike, space, budget, progress); },
+      [&](const System& joined) {
+        return plan_joined_for_slowest(planner, job, joined, space, budget, progress);
+      });
 }
 
 }  // namespace braid
