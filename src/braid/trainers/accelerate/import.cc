@@ -6,6 +6,7 @@
 #include "braid/base/text.h"
 #include "braid/trainers/accelerate/megatron_config.h"
 #include "braid/trainers/exchange/settings.h"
+#include "braid/trainers/exchange/signs.h"
 
 namespace braid {
 namespace {
@@ -172,9 +173,8 @@ void read_steps(GivenArguments& given, Import& run) {
 }  // namespace
 
 bool is_accelerate(std::string_view text) {
-  return contains(text, "ParallelismConfig(") || contains(text, "parallelism_config") ||
-         contains(text, "compute_environment:") || contains(text, "fsdp_config:") ||
-         contains(text, "distributed_type:") || contains(text, "megatron_lm_config:");
+  return has_sign(text, {"ParallelismConfig(", "parallelism_config", "compute_environment:",
+                         "fsdp_config:", "distributed_type:", "megatron_lm_config:"});
 }
 
 Import import_accelerate(std::string_view text, const std::string& file,

@@ -7,6 +7,7 @@
 #include "braid/base/text.h"
 #include "braid/trainers/deepspeed/ignored_keys.h"
 #include "braid/trainers/exchange/nested_settings.h"
+#include "braid/trainers/exchange/signs.h"
 
 namespace braid {
 namespace {
@@ -133,14 +134,9 @@ void note_what_is_otherwise(GivenArguments& given, Import& run) {
 bool is_deepspeed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos || text[first] != '{') return false;
-  constexpr std::array<std::string_view, 6> kSigns = {"\"zero_optimization\"",
-                                                      "\"train_batch_size\"",
-                                                      "\"train_micro_batch_size_per_gpu\"",
-                                                      "\"gradient_accumulation_steps\"",
-                                                      "\"fp16\"",
-                                                      "\"bf16\""};
-  return std::any_of(kSigns.begin(), kSigns.end(),
-                     [&](std::string_view sign) { return contains(text, sign); });
+  return has_sign(
+      text, {"\"zero_optimization\"", "\"train_batch_size\"", "\"train_micro_batch_size_per_gpu\"",
+             "\"gradient_accumulation_steps\"", "\"fp16\"", "\"bf16\""});
 }
 
 Import import_deepspeed(std::string_view text, const std::string& file,

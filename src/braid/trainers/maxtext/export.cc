@@ -7,14 +7,12 @@
 
 #include "braid/base/error.h"
 #include "braid/base/text.h"
+#include "braid/trainers/exchange/model_names.h"
 
 namespace braid {
 namespace {
 
-/// MaxText's names of models (src/maxtext/configs/models) by the catalogue's.
-struct NamedModel {
-  std::string_view ours, theirs;
-};
+// src/maxtext/configs/models
 constexpr std::array<NamedModel, 19> kModels = {{{"deepseek-v2", "deepseek2-236b"},
                                                  {"deepseek-v3", "deepseek3-671b"},
                                                  {"mistral-7b", "mistral-7b"},
@@ -34,14 +32,6 @@ constexpr std::array<NamedModel, 19> kModels = {{{"deepseek-v2", "deepseek2-236b
                                                  {"mixtral-8x22b", "mixtral-8x22b"},
                                                  {"mixtral-8x7b", "mixtral-8x7b"},
                                                  {"qwen3-8b", "qwen3-8b"}}};
-
-/// Empty: none that is known.
-std::string_view model_name(const std::string& source) {
-  for (const NamedModel& each : kModels) {
-    if (source == each.ours) return each.theirs;
-  }
-  return "";
-}
 
 /// Empty: it has none.
 std::string_view precision_text(const Precision& precision) {
@@ -106,7 +96,7 @@ std::string memory_text(const Parallelism& p) {
 }  // namespace
 
 JobRefusal maxtext_refusal(const TrainedJob& job) {
-  if (model_name(*job.source).empty()) {
+  if (their_name(kModels, *job.source).empty()) {
     return {"has no model that is known to be " + in_quotes(on_one_line(*job.source)),
             "name one of the catalogue that it has, such as llama-3-8b"};
   }
@@ -140,7 +130,7 @@ Export export_maxtext(const Plan& plan, const std::string& file) {
       std::to_string(slices_of(plan).slices) + "\n";
   for (const std::string& warning : out.warnings) text += "# note: " + warning + "\n";
   text += fmt::format("base_config: base.yml\nrun_name: braid\nmodel_name: {}\nhardware: {}\n",
-                      model_name(plan.model_source), tpu ? "tpu" : "gpu");
+                      their_name(kModels, plan.model_source), tpu ? "tpu" : "gpu");
   text += "# What a plan does not say; as it stands, ten steps on made-up data.\n";
   text += "dataset_type: synthetic\nsteps: 10\nenable_checkpointing: false\n\n";
   text += precision_text(plan.precision);

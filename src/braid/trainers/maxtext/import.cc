@@ -8,6 +8,7 @@
 
 #include "braid/base/text.h"
 #include "braid/trainers/exchange/settings.h"
+#include "braid/trainers/exchange/signs.h"
 
 namespace braid {
 namespace {
@@ -90,11 +91,8 @@ void read_batch(GivenArguments& given, Import& run) {
 }  // namespace
 
 bool is_maxtext(std::string_view text) {
-  constexpr std::array<std::string_view, 4> kSigns = {"ici_fsdp_parallelism",
-                                                      "ici_tensor_parallelism",
-                                                      "per_device_batch_size", "max_target_length"};
-  return std::any_of(kSigns.begin(), kSigns.end(),
-                     [&](std::string_view sign) { return contains(text, sign); });
+  return has_sign(text, {"ici_fsdp_parallelism", "ici_tensor_parallelism", "per_device_batch_size",
+                         "max_target_length"});
 }
 
 Import import_maxtext(std::string_view text, const std::string& file,

@@ -7,15 +7,13 @@
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
+#include "braid/trainers/exchange/model_names.h"
 #include "braid/trainers/exchange/processes.h"
 
 namespace braid {
 namespace {
 
-/// Hugging Face's names of models by the catalogue's; for others the script asks.
-struct NamedModel {
-  std::string_view ours, theirs;
-};
+// Hugging Face's names; for models without one the script asks.
 constexpr std::array<NamedModel, 18> kModels = {{{"deepseek-v2", "deepseek-ai/DeepSeek-V2"},
                                                  {"deepseek-v3", "deepseek-ai/DeepSeek-V3"},
                                                  {"gemma-2-9b", "google/gemma-2-9b"},
@@ -34,13 +32,6 @@ constexpr std::array<NamedModel, 18> kModels = {{{"deepseek-v2", "deepseek-ai/De
                                                  {"qwen3-235b-a22b", "Qwen/Qwen3-235B-A22B"},
                                                  {"qwen3-30b-a3b", "Qwen/Qwen3-30B-A3B"},
                                                  {"qwen3-8b", "Qwen/Qwen3-8B"}}};
-
-std::string_view hugging_face_name(const Plan& plan) {
-  for (const NamedModel& each : kModels) {
-    if (plan.model_source == each.ours) return each.theirs;
-  }
-  return "";
-}
 
 std::string launch_line(const Processes& processes, const std::string& file) {
   std::string line = fmt::format("torchrun --nproc-per-node {}", processes.per_node);
@@ -149,7 +140,7 @@ std::string_view precision_name(const Precision& precision) {
 }
 
 std::string preamble(const Plan& plan) {
-  const std::string_view name = hugging_face_name(plan);
+  const std::string_view name = their_name(kModels, plan.model_source);
   std::string text =
       "import os\n\nimport torch\n\nfrom megatron.bridge import AutoBridge\n"
       "from megatron.bridge.recipes.common import _pretrain_common\n"
@@ -198,7 +189,7 @@ Export export_megatron_bridge(const Plan& plan, const std::string& file) {
     out.warnings.emplace_back(
         "the activation function alone cannot be recomputed: its input stays in memory");
   }
-  if (hugging_face_name(plan).empty()) {
+  if (their_name(kModels, plan.model_source).empty()) {
     out.warnings.emplace_back(
         "the model's name at Hugging Face is not in the plan: set HF_MODEL to it, or to a folder "
         "with its config.json");

@@ -6,7 +6,9 @@
 
 #include "braid/base/text.h"
 #include "braid/trainers/exchange/export.h"
+#include "braid/trainers/exchange/megatron_fsdp.h"
 #include "braid/trainers/exchange/settings.h"
+#include "braid/trainers/exchange/signs.h"
 #include "braid/trainers/megatron-bridge/ignored_fields.h"
 #include "braid/trainers/megatron-bridge/recipe_source.h"
 
@@ -51,12 +53,7 @@ void read_sharding(GivenArguments& given, Import& run) {
   const bool also = is_on(given, "--dist.use_megatron_fsdp");
   const std::string strategy =
       given.text("--ddp.data_parallel_sharding_strategy").value_or("optim_grads_params");
-  if (fsdp || also) {
-    p.zero = strategy == "no_shard"      ? Zero::none
-             : strategy == "optim"       ? Zero::optimizer
-             : strategy == "optim_grads" ? Zero::gradients
-                                         : Zero::parameters;
-  }
+  if (fsdp || also) p.zero = zero_of_megatron_fsdp(strategy);
   p.offload_optimizer = is_on(given, "--optimizer.optimizer_cpu_offload");
 }
 
@@ -148,9 +145,8 @@ std::string model_of(std::string_view text) {
 }  // namespace
 
 bool is_megatron_bridge(std::string_view text) {
-  return contains(text, "megatron.bridge") || contains(text, "run_recipe.py") ||
-         contains(text, "model.tensor_model_parallel_size") ||
-         contains(text, "model.pipeline_model_parallel_size");
+  return has_sign(text, {"megatron.bridge", "run_recipe.py", "model.tensor_model_parallel_size",
+                         "model.pipeline_model_parallel_size"});
 }
 
 Import import_megatron_bridge(std::string_view text, const std::string& file,

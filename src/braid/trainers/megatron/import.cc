@@ -13,8 +13,10 @@
 #include "braid/base/text.h"
 #include "braid/trainers/exchange/export.h"
 #include "braid/trainers/exchange/given_arguments.h"
+#include "braid/trainers/exchange/megatron_fsdp.h"
 #include "braid/trainers/exchange/open_script.h"
 #include "braid/trainers/exchange/shell_script.h"
+#include "braid/trainers/exchange/signs.h"
 #include "braid/trainers/exchange/started_processes.h"
 #include "braid/trainers/megatron/behaviour_arguments.h"
 #include "braid/trainers/megatron/deepspeed_arguments.h"
@@ -67,12 +69,7 @@ void read_sharding(GivenArguments& given, Import& run) {
       given.text("--data-parallel-sharding-strategy").value_or("optim_grads_params");
   if (optimizer) p.zero = Zero::optimizer;
   if (torch_fsdp) p.zero = Zero::parameters;
-  if (fsdp) {
-    p.zero = strategy == "no_shard"      ? Zero::none
-             : strategy == "optim"       ? Zero::optimizer
-             : strategy == "optim_grads" ? Zero::gradients
-                                         : Zero::parameters;
-  }
+  if (fsdp) p.zero = zero_of_megatron_fsdp(strategy);
   if (given.has("--fine-grained-activation-offloading")) p.offload_activations = true;
   if (given.has("--optimizer-cpu-offload")) {
     const double share =
@@ -210,17 +207,10 @@ void note_open_parts(const ShellScript& script, const Launch& launch, Import& ru
 }  // namespace
 
 bool is_megatron(std::string_view text) {
-  constexpr std::array<std::string_view, 9> kSigns = {"pretrain_gpt.py",
-                                                      "pretrain_hybrid.py",
-                                                      "pretrain_mamba.py",
-                                                      "pretrain_bert.py",
-                                                      "pretrain_t5.py",
-                                                      "--tensor-model-parallel-size",
-                                                      "--pipeline-model-parallel-size",
-                                                      "--micro-batch-size",
-                                                      "--num-attention-heads"};
-  return std::any_of(kSigns.begin(), kSigns.end(),
-                     [&](std::string_view sign) { return contains(text, sign); });
+  return has_sign(
+      text, {"pretrain_gpt.py", "pretrain_hybrid.py", "pretrain_mamba.py", "pretrain_bert.py",
+             "pretrain_t5.py", "--tensor-model-parallel-size", "--pipeline-model-parallel-size",
+             "--micro-batch-size", "--num-attention-heads"});
 }
 
 namespace {

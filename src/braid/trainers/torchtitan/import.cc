@@ -11,6 +11,7 @@
 
 #include "braid/base/text.h"
 #include "braid/trainers/exchange/export.h"
+#include "braid/trainers/exchange/signs.h"
 #include "braid/trainers/torchtitan/command_line.h"
 #include "braid/trainers/torchtitan/ignored_keys.h"
 #include "braid/trainers/torchtitan/named_model.h"
@@ -299,16 +300,10 @@ void read_behaviour(GivenArguments& given, bool recipe, Import& run) {
 }  // namespace
 
 bool is_torchtitan(std::string_view text) {
-  constexpr std::array<std::string_view, 7> kSigns = {"from torchtitan",
-                                                      "tensor_parallel_degree",
-                                                      "pipeline_parallel_degree",
-                                                      "data_parallel_shard_degree",
-                                                      "fsdp_reshard_after_forward =",
-                                                      "local_batch_size",
-                                                      "num_tokens_per_microbatch_per_dp_rank"};
   return is_torchtitan_command(text) ||
-         std::any_of(kSigns.begin(), kSigns.end(),
-                     [&](std::string_view sign) { return contains(text, sign); });
+         has_sign(text, {"from torchtitan", "tensor_parallel_degree", "pipeline_parallel_degree",
+                         "data_parallel_shard_degree", "fsdp_reshard_after_forward =",
+                         "local_batch_size", "num_tokens_per_microbatch_per_dp_rank"});
 }
 
 Import import_torchtitan(std::string_view text, const std::string& file,
