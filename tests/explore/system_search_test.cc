@@ -144,8 +144,8 @@ TEST_P(SystemSearchAndSweep, ABudgetLeavesABound) {
 
 TEST(SystemSearch, GroupsMemoriesBehindTheOneWithMostOfEverything) {
   using Groups = std::vector<std::vector<std::size_t>>;
-  const SystemMemory small{"small", 1, 10, 0, 0}, large{"large", 3, 10, 0, 0};
-  const SystemMemory quick{"quick", 2, 20, 0, 0};
+  const PricedMemory small{"small", 1, 10, 0, 0}, large{"large", 3, 10, 0, 0};
+  const PricedMemory quick{"quick", 2, 20, 0, 0};
   EXPECT_EQ(memory_groups({}), Groups{{}});
   EXPECT_EQ(memory_groups(std::array{small, large, small}), (Groups{{1, 0, 2}}));
   EXPECT_EQ(memory_groups(std::array{small, large, quick}), (Groups{{0}, {1}, {2}}));

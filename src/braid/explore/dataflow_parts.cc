@@ -71,17 +71,6 @@ DataflowSpaceChip read_dataflow_chip(const std::string& name, const Value& value
   return chip;
 }
 
-DataflowMemory read_dataflow_memory(const std::string& name, const Value& value) {
-  value.expect_only({"capacity", "bandwidth", "price", "power"});
-  DataflowMemory memory;
-  memory.name = name;
-  memory.bytes = value["capacity"].as_positive_quantity(Unit::bytes);
-  memory.bytes_per_s = value["bandwidth"].as_positive_quantity(Unit::bytes_per_s);
-  memory.usd_per_gb_per_s = read_rate_price(value["price"], Unit::usd);
-  memory.w_per_gb_per_s = read_rate_price(value["power"], Unit::watts);
-  return memory;
-}
-
 DataflowTopology read_dataflow_topology(const std::string& name, const Value& value,
                                         std::int64_t devices) {
   value.expect_only({"dimensions", "sizes", "roles"});

@@ -12,7 +12,6 @@ namespace braid {
 DataflowSpaceWorkload read_dataflow_workload(const std::string& name, const Value& value,
                                              std::int64_t devices);
 DataflowSpaceChip read_dataflow_chip(const std::string& name, const Value& value);
-DataflowMemory read_dataflow_memory(const std::string& name, const Value& value);
 DataflowTopology read_dataflow_topology(const std::string& name, const Value& value,
                                         std::int64_t devices);
 DataflowLinks read_dataflow_links(const std::string& name, const Value& value);

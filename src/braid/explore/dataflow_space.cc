@@ -61,7 +61,7 @@ std::vector<SpaceAxis> axes_of(const DataflowSpace& space) {
 DataflowSetup setup_of(const DataflowSpace& space, const SpacePoint& point) {
   const DataflowSpaceWorkload& workload = space.workloads[point[0]];
   const DataflowSpaceChip& chip = space.chips[point[2]];
-  const DataflowMemory& memory = space.memories[point[3]];
+  const PricedMemory& memory = space.memories[point[3]];
   const DataflowTopology& topology = space.topologies[point[4]];
   const DataflowLinks& links = space.links[point[5]];
   DataflowSetup setup;
@@ -117,7 +117,7 @@ std::string canonical_text(const DataflowSpace& space) {
                         chip.usd.value_or(-1), chip.watts.value_or(-1), chip.kernel_by_kernel,
                         chip.joint_passes, chip.rows_at_once);
   }
-  for (const DataflowMemory& memory : space.memories) {
+  for (const PricedMemory& memory : space.memories) {
     text += fmt::format("memory {} {} {} {} {}\n", memory.name, memory.bytes, memory.bytes_per_s,
                         memory.usd_per_gb_per_s, memory.w_per_gb_per_s);
   }

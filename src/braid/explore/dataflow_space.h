@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "braid/dataflow/dataflow_setup.h"
+#include "braid/explore/priced_memory.h"
 #include "braid/explore/space_axis.h"
 
 namespace braid {
@@ -30,12 +31,6 @@ struct DataflowTopology {
   std::vector<FabricShape> shapes;  ///< One to four dimensions.
   std::vector<std::int64_t> sizes;  ///< Empty: only searched.
   std::vector<FabricRole> roles;    ///< Empty: not given.
-};
-
-struct DataflowMemory {
-  std::string name;
-  double bytes = 0, bytes_per_s = 0;
-  double usd_per_gb_per_s = 0, w_per_gb_per_s = 0;
 };
 
 /// A technology of links. Of values per dimension of the network the last holds for all further.
@@ -76,7 +71,7 @@ struct DataflowSpace {
   std::vector<DataflowSpaceWorkload> workloads;
   std::vector<FabricParallelism> parallelisms;
   std::vector<DataflowSpaceChip> chips;
-  std::vector<DataflowMemory> memories;
+  std::vector<PricedMemory> memories;
   std::vector<DataflowTopology> topologies;
   std::vector<DataflowLinks> links;
 };

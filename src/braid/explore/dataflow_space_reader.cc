@@ -8,6 +8,7 @@
 
 #include "braid/explore/axis_reader.h"
 #include "braid/explore/dataflow_parts.h"
+#include "braid/explore/priced_memory.h"
 #include "braid/explore/space_reader.h"
 
 namespace braid {
@@ -133,7 +134,7 @@ DataflowSpace read_dataflow_space(const Value& root) {
         return read_dataflow_workload(name, value, space.devices);
       });
   space.chips = read_axis<DataflowSpaceChip>(root, "chips", read_dataflow_chip);
-  space.memories = read_axis<DataflowMemory>(root, "memories", read_dataflow_memory);
+  space.memories = read_axis<PricedMemory>(root, "memories", read_priced_memory);
   space.topologies = read_axis<DataflowTopology>(
       root, "topologies", [&space](const std::string& name, const Value& value) {
         return read_dataflow_topology(name, value, space.devices);

@@ -5,14 +5,14 @@
 
 namespace braid {
 
-std::vector<std::vector<std::size_t>> memory_groups(std::span<const SystemMemory> memories) {
+std::vector<std::vector<std::size_t>> memory_groups(std::span<const PricedMemory> memories) {
   if (memories.empty()) return {{}};
   const auto most = std::max_element(
-      memories.begin(), memories.end(), [](const SystemMemory& a, const SystemMemory& b) {
+      memories.begin(), memories.end(), [](const PricedMemory& a, const PricedMemory& b) {
         return std::tie(a.bytes, a.bytes_per_s) < std::tie(b.bytes, b.bytes_per_s);
       });
   const auto first = static_cast<std::size_t>(most - memories.begin());
-  const bool leads = std::all_of(memories.begin(), memories.end(), [&](const SystemMemory& memory) {
+  const bool leads = std::all_of(memories.begin(), memories.end(), [&](const PricedMemory& memory) {
     return memory.bytes_per_s <= most->bytes_per_s;
   });
   std::vector<std::vector<std::size_t>> groups;

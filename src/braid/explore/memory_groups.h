@@ -13,6 +13,6 @@ namespace braid {
 /// Memories that a family of systems may have together, as indices: a bound found with the first of
 /// a group holds with the others. All are one group behind the memory that has most of everything;
 /// where none has, each is alone. Without memories: one empty group.
-std::vector<std::vector<std::size_t>> memory_groups(std::span<const SystemMemory> memories);
+std::vector<std::vector<std::size_t>> memory_groups(std::span<const PricedMemory> memories);
 
 }  // namespace braid

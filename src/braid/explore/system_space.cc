@@ -134,7 +134,7 @@ System system_of(const SystemSpace& space, const SpacePoint& point, const Chip& 
     group.chip = chip;
     if (host) group.chip.host = std::move(host);
     if (space.memories.empty()) continue;
-    const SystemMemory& memory = space.memories[choice.memory];
+    const PricedMemory& memory = space.memories[choice.memory];
     group.chip.memory = {memory.name, memory.bytes, memory.bytes_per_s};
     group.chip.provenance.push_back({"memory", memory.name + ", as the space has it", true});
   }
@@ -167,7 +167,7 @@ SystemCost cost_of(const SystemSpace& space, const SpacePoint& point) {
   const SystemCost chip = chip_cost(space, choice.chip, system);
   cost = {devices * chip.usd, devices * chip.watts};
   if (!space.memories.empty()) {
-    const SystemMemory& memory = space.memories[choice.memory];
+    const PricedMemory& memory = space.memories[choice.memory];
     cost.usd += devices * memory.bytes_per_s / kGb * memory.usd_per_gb_per_s;
     cost.watts += devices * memory.bytes_per_s / kGb * memory.w_per_gb_per_s;
   }
@@ -222,7 +222,7 @@ std::string canonical_text(const SystemSpace& space) {
     // The names of all are among the values of the axis.
     text += to_text(to_json(space.architectures->rest));
   }
-  for (const SystemMemory& memory : space.memories) {
+  for (const PricedMemory& memory : space.memories) {
     text += fmt::format("{} {} {} {}\n", memory.bytes, memory.bytes_per_s, memory.usd_per_gb_per_s,
                         memory.w_per_gb_per_s);
   }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "braid/chip/accelerator/architectures.h"
+#include "braid/explore/priced_memory.h"
 #include "braid/explore/search_aim.h"
 #include "braid/explore/space_axis.h"
 #include "braid/graph/graph.h"
@@ -47,13 +48,6 @@ std::string name_of(const Architecture& architecture);
 /// The chip of an architecture.
 Chip chip_of(const SystemArchitectures& architectures, const Architecture& architecture);
 
-/// Main memory in place of the chip's own.
-struct SystemMemory {
-  std::string name;
-  double bytes = 0, bytes_per_s = 0;
-  double usd_per_gb_per_s = 0, w_per_gb_per_s = 0;
-};
-
 /// What joins the devices: a cluster whose chips are replaced.
 struct SystemNetwork {
   std::string name;
@@ -88,7 +82,7 @@ struct SystemSpace {
   std::optional<TrainerFile> trainer;  ///< Nullopt: the usual one of each point.
   std::vector<SystemChip> chips;       ///< Empty: clusters, or architectures.
   std::optional<SystemArchitectures> architectures;
-  std::vector<SystemMemory> memories;
+  std::vector<PricedMemory> memories;
   std::vector<SystemNetwork> networks;
   std::vector<SystemLinks> links;
   std::vector<SystemCluster> clusters;

@@ -13,6 +13,7 @@
 #include "braid/base/text.h"
 #include "braid/chip/accelerator/accelerator_reader.h"
 #include "braid/explore/axis_reader.h"
+#include "braid/explore/priced_memory.h"
 #include "braid/explore/space_reader.h"
 #include "braid/frontend/model.h"
 #include "braid/plan/plan_energy.h"
@@ -119,13 +120,6 @@ SystemArchitectures read_architectures(const Value& value) {
   read.space = read_architecture_space(value);
   read.all = architectures(read.space);
   return read;
-}
-
-SystemMemory read_system_memory(const std::string& name, const Value& value) {
-  value.expect_only({"capacity", "bandwidth", "price", "power"});
-  return {name, value["capacity"].as_positive_quantity(Unit::bytes),
-          value["bandwidth"].as_positive_quantity(Unit::bytes_per_s),
-          read_rate_price(value["price"], Unit::usd), read_rate_price(value["power"], Unit::watts)};
 }
 
 std::vector<double> read_rates(const Value& value, Unit unit) {
@@ -258,12 +252,12 @@ void read_combinations(const Value& root, const std::vector<std::int64_t>& devic
         return read_system_network(name, value, any, devices);
       });
   if (root["memories"].exists()) {
-    space.memories = read_axis<SystemMemory>(root, "memories", read_system_memory);
+    space.memories = read_axis<PricedMemory>(root, "memories", read_priced_memory);
   }
   if (root["links"].exists())
     space.links = read_axis<SystemLinks>(root, "links", read_system_links);
   const auto check_reserve = [&](const std::string& name, const Chip& chip) {
-    for (const SystemMemory& memory : space.memories) {
+    for (const PricedMemory& memory : space.memories) {
       if (memory.bytes > chip.reserved_bytes) continue;
       root["memories"][memory.name]["capacity"].fail(
           fmt::format("the chip '{}' reserves {}, so nothing is left to plans", name,
