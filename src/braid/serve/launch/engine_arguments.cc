@@ -86,6 +86,12 @@ std::string cache_of(GivenArguments& given, std::string_view name) {
   given.fail(name, "caches in " + in_quotes(*text) + " are not known here", "say fp8 or bfloat16");
 }
 
+void note_other_drafts(const EngineArguments& to, std::string_view argument,
+                       std::string_view method) {
+  to.notes.push_back(std::string(argument) + ": drafts by " + in_quotes(method) +
+                     " are not modelled; each step makes one token");
+}
+
 void note_given(const EngineArguments& to, std::span<const NotModelled> arguments) {
   for (const NotModelled& each : arguments) {
     if (to.given.has(each.name)) {

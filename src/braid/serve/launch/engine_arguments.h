@@ -68,6 +68,12 @@ std::string precision_of_method(std::string_view method);
 /// checkpoint says. Throws Error naming the argument.
 std::string cache_of(GivenArguments& given, std::string_view name);
 
+/// Most tokens that a draft model makes a round.
+inline constexpr std::int64_t kMostDrafted = 64;
+/// Adds that drafts are made in a way that is not modelled, which `argument` says.
+void note_other_drafts(const EngineArguments& to, std::string_view argument,
+                       std::string_view method);
+
 /// Adds a sentence for each argument that is given and not modelled.
 struct NotModelled {
   std::string_view name, why;

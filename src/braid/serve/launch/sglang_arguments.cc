@@ -60,14 +60,12 @@ constexpr std::array kSglangNotModelled = {
 void read_sglang_drafts(const EngineArguments& to) {
   const auto algorithm = to.given.text("--speculative-algorithm");
   const auto model = to.given.text("--speculative-draft-model-path");
-  const auto steps = to.given.count("--speculative-num-steps", 1, 64);
+  const auto steps = to.given.count("--speculative-num-steps", 1, kMostDrafted);
   const auto width = to.given.count("--speculative-eagle-topk", 1, 64);
   to.given.has("--speculative-num-draft-tokens");
   if (!algorithm) return;
   if (*algorithm != "STANDALONE" || !model || !steps || width.value_or(1) != 1) {
-    to.notes.push_back("--speculative-algorithm: drafts by " + in_quotes(*algorithm) +
-                       " are not modelled; each step makes one token");
-    return;
+    return note_other_drafts(to, "--speculative-algorithm", *algorithm);
   }
   to.worker.draft = *model;
   to.worker.draft_tokens = *steps;

@@ -73,11 +73,8 @@ void read_trtllm_drafts(const Value& config, const EngineArguments& to) {
   const std::string model =
       config["speculative_model_dir"].string_or(config["speculative_model"].string_or(""));
   if (type != "DraftTarget" || model.empty()) {
-    to.notes.push_back("speculative_config: drafts by " + in_quotes(type) +
-                       " are not modelled; each step makes one token");
-    return;
+    return note_other_drafts(to, "speculative_config", type);
   }
-  constexpr std::int64_t kMostDrafted = 64;
   to.worker.draft = model;
   to.worker.draft_tokens = config["max_draft_len"].as_int_in(1, kMostDrafted);
 }

@@ -70,11 +70,8 @@ void read_vllm_drafts(const EngineArguments& to) {
   const std::string method = root["method"].string_or("draft_model");
   const std::string model = root["model"].string_or("");
   if (method != "draft_model" || model.empty()) {
-    to.notes.push_back("--speculative-config: drafts by " + in_quotes(method) +
-                       " are not modelled; each step makes one token");
-    return;
+    return note_other_drafts(to, "--speculative-config", method);
   }
-  constexpr std::int64_t kMostDrafted = 64;
   to.worker.draft = model;
   to.worker.draft_tokens = root["num_speculative_tokens"].as_int_in(1, kMostDrafted);
 }
