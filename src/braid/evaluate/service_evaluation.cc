@@ -178,7 +178,7 @@ void look_for(const Engine& engine, const ServingJob& job, ServiceEvaluation& ev
   if (!evaluation.search->plan) return;
   evaluation.best = stated_times(*evaluation.search->plan, job);
   if (evaluation.best->plan.requests_per_s_per_device() <=
-      evaluation.mine.plan.requests_per_s_per_device() * (1 + 1e-9)) {
+      evaluation.mine.plan.requests_per_s_per_device() * kAboveTolerance) {
     return;
   }
   evaluation.changes = service_changes(mine, *evaluation.search->plan, job);

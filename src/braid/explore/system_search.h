@@ -14,7 +14,7 @@ namespace braid {
 
 //   const Space space = read_space("tpu.yaml");               // with `search`
 //   const SystemSearchResult found = search_systems(space, nullptr);
-//   found.searches.front().best.front().place;                // the system that none beats
+//   found.searches.front().best.front().place;                // the best system
 
 /// What a search by one planner found.
 struct PlannerSearch {

@@ -16,7 +16,7 @@ namespace braid {
 
 inline constexpr std::int64_t kMostWidth = std::int64_t{1} << 24;
 inline constexpr std::int64_t kMostTokens = std::int64_t{1} << 28;
-inline constexpr std::int64_t kMostFurther = 16;  ///< Predictions beyond the next token.
+inline constexpr std::int64_t kMostMtpLayers = 16;  ///< Of multi-token prediction.
 inline constexpr std::int64_t kMostLayers = 10000;
 
 /// Whether the field is there and not null.

@@ -77,7 +77,7 @@ ExpertsSpec read_experts(const Value& config, std::string_view count_key,
 }
 
 std::int64_t read_mtp_depth(const Value& config) {
-  return count_or(config, "mtp_num_layers", 0, kMostFurther);
+  return count_or(config, "mtp_num_layers", 0, kMostMtpLayers);
 }
 
 DecoderSpec read_llama_like(const Value& config, const UsualSizes& usual) {

@@ -8,7 +8,7 @@
 
 namespace braid {
 
-/// A program that does what inference with a graph does: the same products, convolutions,
+/// A program that does what inference with a graph does: the same GEMMs, convolutions,
 /// attention, normalisations and sums on tensors of the same shapes, in f32. Its weights are
 /// missing (fill_missing_weights). Losses are left out, and so are dropouts.
 ///
@@ -43,7 +43,7 @@ struct LayeredProgram {
 inline constexpr const char* kBraidDomain = "braid";
 
 enum class AttentionForm : std::uint8_t {
-  written_out,  ///< As products, a softmax and a mask.
+  written_out,  ///< As GEMMs, a softmax and a mask.
   /// As one node "Attention" of kBraidDomain: of queries, keys and values, a row for each token,
   /// and perhaps T5's table of relative positions [buckets × heads]. Attributes are the members of
   /// Attention by name: heads, kv_heads, q_len, kv_len, qk_dim, v_dim, window, causal (0 or 1).

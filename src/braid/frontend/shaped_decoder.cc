@@ -86,10 +86,10 @@ void check_shape(const ModelShape& shape, const ShapeSource& source) {
     check_size(source, "rank of keys and values", shape.kv_rank, kMostWidth);
     check_size(source, "rank of queries", std::max<std::int64_t>(1, shape.q_rank), kMostWidth);
   }
-  if (shape.mtp_modules > kMostFurther) {
+  if (shape.mtp_modules > kMostMtpLayers) {
     throw Error(Where{source.file, 0, ""},
                 fmt::format("predicts {} tokens beyond the next one", shape.mtp_modules),
-                fmt::format("{} at most", kMostFurther));
+                fmt::format("{} at most", kMostMtpLayers));
   }
   check_size(source, "size of the vocabulary", shape.vocab, kMostWidth);
   const std::int64_t longest = shape.positions > 0 ? shape.positions : kMostTokens;

@@ -27,14 +27,14 @@ AttentionShape attention_shape(double heads, double kv_heads, double head_dim, d
 AttentionShape mla_prefill_shape(double heads, double batch, double tokens);
 AttentionShape mla_decode_shape(double heads, double batch, double tokens);
 
-/// What is known before a call: formats of products and of the cache.
+/// What is known before a call: formats of GEMMs and of the cache.
 struct AttentionSetting {
   KernelMachine machine;
   double cache_bytes = 2;  ///< Of an element of the cache.
 };
 
-/// `format`: "bf16/fp8" for products in bf16 and a cache in fp8. nullopt for other formats, and for
-/// a chip without a peak for products or a last-level cache.
+/// `format`: "bf16/fp8" for GEMMs in bf16 and a cache in fp8. nullopt for other formats, and for
+/// a chip without a peak for GEMMs or a last-level cache.
 std::optional<AttentionSetting> attention_setting(const Chip& chip, std::string_view format);
 
 /// What the time of causal attention of new tokens rests on, writing them to the cache included.
@@ -57,7 +57,7 @@ std::optional<AttentionSetting> attention_setting(const Chip& chip, std::string_
 ///
 /// turns, missed and u as in gemm.h. The time is the least over rows and sharing.
 struct PrefillFigures {
-  double peak = 0;         ///< Of the dense peak of the products' format.
+  double peak = 0;         ///< Of the dense peak of the GEMMs' format.
   double pair = 0;         ///< Seconds of one SM for the exponential of one query and key.
   double step = 0;         ///< The least seconds for a tile of keys.
   double epilogue = 0;     ///< Seconds, latency of a block.

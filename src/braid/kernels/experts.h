@@ -82,7 +82,7 @@ struct ExpertForm {
   struct Setting {
     KernelMachine machine;
     KernelFormat format;
-    double first_gemms = 2;  ///< Products of the hidden state: 2 with a gate.
+    double first_gemms = 2;  ///< GEMMs of the hidden state: 2 with a gate.
   };
   static constexpr std::array kFields = {
       FigureField<Figures>{"peak", "", &Figures::peak, 0.6, 0.02, 1.1},

@@ -13,7 +13,7 @@
 namespace braid {
 
 /// Kernels of a forward pass of attention that keeps its scores in memory, each issued by itself:
-/// two products, softmax and dropout (CoreAttention in megatron/model/transformer.py).
+/// two GEMMs, softmax and dropout (CoreAttention in megatron/model/transformer.py).
 constexpr double kPlainAttentionKernels = 4;
 
 /// Times of operators of one graph run one way on one chip, without communication: a roofline of

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "braid/base/rounding.h"
 #include "braid/report/html_parts.h"
 
 namespace braid {
@@ -91,7 +92,7 @@ std::string axis_svg(const Layout& layout) {
   const TimeUnit unit = unit_of(layout.end_s);
   const double step = tick_step(layout.end_s / unit.seconds);
   std::string svg;
-  for (int tick = 0; tick * step * unit.seconds <= layout.end_s * (1 + 1e-9); ++tick) {
+  for (int tick = 0; tick * step * unit.seconds <= layout.end_s * kAboveTolerance; ++tick) {
     const double x = layout.x(tick * step * unit.seconds);
     svg += fmt::format(
         "<line class=\"grid\" x1=\"{0:.1f}\" y1=\"{1}\" x2=\"{0:.1f}\" y2=\"{2:.1f}\"/>"

@@ -30,7 +30,7 @@ bool is_along(std::string_view operation) {
 
 }  // namespace
 
-RankDivider::RankDivider(const StageToDivide& stage, int rank)
+RankDivider::RankDivider(const StageToShard& stage, int rank)
     : stage_(stage), model_(*stage.model), rank_(rank), shapes_(model_.shapes) {
   const Program& program = model_.program;
   result_.program = program;

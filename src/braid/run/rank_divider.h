@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "braid/base/index.h"
-#include "braid/run/stage_division.h"
+#include "braid/run/stage_sharding.h"
 
 namespace braid {
 
@@ -18,7 +18,7 @@ namespace braid {
 class RankDivider {
  public:
   /// `stage` outlives it.
-  RankDivider(const StageToDivide& stage, int rank);
+  RankDivider(const StageToShard& stage, int rank);
 
   /// Writes a segment's nodes. Exchanges are done once for all readers of a segment.
   void add_segment(const std::vector<NodeId>& nodes);
@@ -83,7 +83,7 @@ class RankDivider {
   bool is_divided(ValueId value) const { return !is_stored(value) && !layout(value).is_whole(); }
   [[noreturn]] void refuse(const std::string& what) const;
 
-  const StageToDivide& stage_;
+  const StageToShard& stage_;
   const LayeredProgram& model_;
   int rank_;
   RankProgram result_;

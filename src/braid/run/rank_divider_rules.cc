@@ -139,7 +139,7 @@ void RankDivider::add_product(ProgramNode node) {
   finish_partial(std::move(node), std::move(result));
 }
 
-/// Batches of products, which ranks have parts of; or rows of one, by what all ranks have.
+/// Batches of GEMMs, which ranks have parts of; or rows of one, by what all ranks have.
 void RankDivider::add_product_of_two(ProgramNode node, const ValueLayout& of) {
   // Rows of queries see all keys, and rows of weights all values.
   const bool by_rows = of.axis == static_cast<std::int32_t>(shape(node.inputs[0]).size()) - 2;

@@ -263,28 +263,28 @@ class Stager {
   void divide_stages() {
     for (std::size_t s = 0; s < ordered_.plan.stages.size(); ++s) {
       const Parallelism form = form_of(ordered_.plan, s);
-      StageToDivide stage{
+      StageToShard stage{
           &graph_, &staged_.model, form.tp, form.sequence_parallel, form.whole_experts, form.cp,
           form.ep, stage_name(s),  {}};
       for (StagePart& part : staged_.parts) {
         if (at(part.stage) != s) continue;
         for (RunSegment& segment : part.segments) stage.segments.push_back(&segment.nodes);
       }
-      staged_.divisions.push_back(divided_stage(stage));
+      staged_.shardings.push_back(sharded_stage(stage));
     }
   }
 
   void check_handovers() const {
     for (const StagePart& part : staged_.parts) {
-      const StageDivision& division = staged_.divisions[at(part.stage)];
-      if (division.sharers == 1) continue;
+      const StageSharding& sharding = staged_.shardings[at(part.stage)];
+      if (sharding.sharers == 1) continue;
       for (const ValueId id : part.handed) {
-        const ValueLayout& layout = division.layouts[at(id)];
+        const ValueLayout& layout = sharding.layouts[at(id)];
         if (layout.is_whole() || (layout.axis == 0 && is_even(layout))) continue;
         throw Error(fmt::format("{} hands over {}, which lies divided on its {} tensor-parallel "
                                 "ranks",
                                 stage_name(at(part.stage)), program().values[at(id)].name,
-                                division.sharers),
+                                sharding.sharers),
                     "plan with --tp 1");
       }
     }

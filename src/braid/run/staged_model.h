@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "braid/frontend/graph_program.h"
-#include "braid/run/stage_division.h"
+#include "braid/run/stage_sharding.h"
 #include "braid/schedule/plan_orders.h"
 
 namespace braid {
@@ -56,7 +56,7 @@ struct StagedModel {
   std::vector<std::int64_t> rank_device;  ///< [rank]: devices of the plan, ascending.
   std::vector<StagePart> parts;
   std::vector<Handover> handovers;       ///< By source, then target.
-  std::vector<StageDivision> divisions;  ///< [stage]
+  std::vector<StageSharding> shardings;  ///< [stage]
   std::vector<RankPlace> places;         ///< [rank]
   /// Ranks that meet within passes, where they are several: those that divide a replica's work,
   /// and those that share experts. Each ascending.
@@ -71,14 +71,14 @@ struct StagedModel {
   const RankProgram& program_of(std::int32_t rank) const {
     const RankPlace& place = places[static_cast<std::size_t>(rank)];
     const auto stage = static_cast<std::size_t>(place.stage);
-    const StageDivision& division = divisions[stage];
-    const std::int64_t group = std::int64_t{place.of_experts} * division.sharers;
-    return division.ranks[static_cast<std::size_t>(group + place.of_replica)];
+    const StageSharding& sharding = shardings[stage];
+    const std::int64_t group = std::int64_t{place.of_experts} * sharding.sharers;
+    return sharding.ranks[static_cast<std::size_t>(group + place.of_replica)];
   }
   /// Rows of a handed over value that rank `of_replica` of a part has.
   Interval rows_of(std::int32_t part, ValueId value, int of_replica) const {
     const auto stage = static_cast<std::size_t>(parts[static_cast<std::size_t>(part)].stage);
-    return divisions[stage].rows_of(value, model.shapes[static_cast<std::size_t>(value)],
+    return shardings[stage].rows_of(value, model.shapes[static_cast<std::size_t>(value)],
                                     of_replica);
   }
 };
@@ -91,7 +91,7 @@ Interval crossing_rows(const StagedModel& staged, ValueId value, std::int32_t fr
 
 /// Divides the model among the ranks of a plan. Layers that are recomputed in full are segments of
 /// their own, and so is the attention of those that are recomputed selectively. Throws Error,
-/// naming the stage, for what cannot be run: what check_runnable() and divided_stage() refuse,
+/// naming the stage, for what cannot be run: what check_runnable() and sharded_stage() refuse,
 /// layers that are not the model's, stages that compute nothing. Linear in nodes and ranks.
 StagedModel staged_model(const Graph& graph, const OrderedPlan& ordered);
 

@@ -31,7 +31,7 @@ struct ServedLayer {
   // States: `state_heads` of them with key_dim × value_dim numbers, `key_heads` of keys.
   double state_heads = 0, key_heads = 0, key_dim = 0, value_dim = 0;
   double inner = 0;    ///< Of a dense feed-forward network.
-  bool gated = false;  ///< Of it or of the experts: two products of what comes in.
+  bool gated = false;  ///< Of it or of the experts: two GEMMs of what comes in.
   double experts = 0, top_k = 0, expert_inner = 0, shared_inner = 0;
   double expert_width = 0;  ///< That routed experts read and write; 0: the hidden size.
 };

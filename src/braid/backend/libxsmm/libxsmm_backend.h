@@ -4,7 +4,7 @@
 
 namespace braid {
 
-/// LIBXSMM: products of small matrices by code that is made for their sizes when the kernel is. One
+/// LIBXSMM: GEMMs of small matrices by code that is made for their sizes when the kernel is. One
 /// thread.
 FoundBackend libxsmm_backend(const BackendOptions& options);
 

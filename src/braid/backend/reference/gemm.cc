@@ -11,7 +11,7 @@
 #include "braid/program/einsum_equation.h"
 #include "braid/program/numbers.h"
 
-// Products of matrices.
+// GEMMs.
 
 namespace braid {
 namespace {

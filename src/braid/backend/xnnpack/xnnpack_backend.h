@@ -4,7 +4,7 @@
 
 namespace braid {
 
-/// XNNPACK: products with constant weights, convolutions and pooling with Relu fused, sums,
+/// XNNPACK: GEMMs with constant weights, convolutions and pooling with Relu fused, sums,
 /// products, Sigmoid and softmax of the last axis. It keeps channels innermost (NHWC): kernels over
 /// images turn them round and back.
 FoundBackend xnnpack_backend(const BackendOptions& options);

@@ -14,7 +14,7 @@ namespace braid {
 //   batch,m,n,k,one_core,all_cores
 //   1,2048,1024,1024,40960,40960
 
-/// What another mapper says that `batch` products of m × k with k × n take, in cycles of the chip's
+/// What another mapper says that `batch` GEMMs of m × k with k × n take, in cycles of the chip's
 /// clock, in place of ours.
 struct StatedLatency {
   std::array<std::int64_t, 4> shape = {1, 1, 1, 1};  ///< Batch, m, n and k.

@@ -27,7 +27,7 @@ struct NestWindow {
   friend bool operator==(const NestWindow&, const NestWindow&) = default;
 };
 
-/// `batch` independent products of an m × k with a k × n matrix, each giving m × n. All sizes ≥ 1.
+/// `batch` independent GEMMs of an m × k with a k × n matrix, each giving m × n. All sizes ≥ 1.
 struct LoopNest {
   std::int64_t batch = 1, m = 1, n = 1, k = 1;
   NestWindow window;

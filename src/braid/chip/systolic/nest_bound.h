@@ -6,7 +6,7 @@
 namespace braid {
 
 /// Words that must cross into and out of a buffer of S = `words`, whatever the order of the
-/// multiplications: each operand once; and of products without a window 2·macs/√S − 2S (Smith et
+/// multiplications: each operand once; and of GEMMs 2·macs/√S − 2S (Smith et
 /// al., "A Tight I/O Lower Bound for Matrix Multiplication", arXiv:1702.02017). For between any 2S
 /// words that come in, or sums that begin, at most 3S are at hand, and with a + b + c = 3S of the
 /// three operands at most √(abc) ≤ S^1.5 multiplications (Loomis and Whitney); each sum that begins

@@ -30,7 +30,7 @@ struct AcceleratorCores {
   LaneCosts lane_costs = LaneCosts::operations;
   double word_bytes = 2;
   double cycles_per_s = 1.05e9;
-  /// Of products whose shape is here, in place of the mapper's; what they move stays the mapper's.
+  /// Of GEMMs whose shape is here, in place of the mapper's; what they move stays the mapper's.
   StatedLatencies stated;
   friend bool operator==(const AcceleratorCores&, const AcceleratorCores&) = default;
 };

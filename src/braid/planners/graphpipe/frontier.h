@@ -52,7 +52,7 @@ inline bool within(const std::array<std::int32_t, kMostGraphPipePools>& some,
   return inside;
 }
 
-/// Partial plans of one place, none of which beats another.
+/// The Pareto-optimal partial plans of one place.
 using GraphPipeFrontier = std::vector<GraphPipeLabel>;
 
 /// How partial plans compare: by devices of each kind, by copies that they have and allow, and by

@@ -34,7 +34,7 @@ class GraphPipeTargetSearch {
   GraphPipeTargetSearch(const GraphPipeTargetSearch&) = delete;  // Its floor refers to its runs.
   GraphPipeTargetSearch& operator=(const GraphPipeTargetSearch&) = delete;
 
-  /// Plans of the whole graph that none of those looked at beats, with InFlight::least at least the
+  /// The Pareto-optimal plans of the whole graph that were found, with InFlight::least at least the
   /// one with the shortest path through the stages and back. `keep_long`: partial plans whose path
   /// is longer than that of a plan found are not left out, to hold the search against.
   GraphPipeFrontier plans_at(double time_s, GraphPipeEffort effort, bool keep_long = false);

@@ -16,7 +16,7 @@ class MixedWork {
  public:
   explicit MixedWork(const MixedProblem& problem);
 
-  /// Worth of all devices but those used.
+  /// Of all devices but those used.
   double capacity_left(std::span<const std::int32_t> used) const;
   /// Layers [0, left) on devices of that capacity: some stage has passes at least as long. Infinite
   /// without devices; 0 for no layers.
@@ -33,7 +33,7 @@ class MixedWork {
 
   const MixedProblem& problem_;
   std::vector<double> speed_;                     ///< Of a device of each kind.
-  std::vector<double> needed_, needed_backward_;  ///< Worth times seconds, by `left`.
+  std::vector<double> needed_, needed_backward_;  ///< Capacity times seconds, by `left`.
   double backward_share_ = 1;  ///< The least that backward passes have of any layer's time.
 };
 

@@ -12,7 +12,7 @@
 #include <torch/torch.h>
 
 #include "braid/base/index.h"
-#include "braid/run/stage_division.h"
+#include "braid/run/stage_sharding.h"
 #include "braid/run/torch/torch_tensor.h"
 
 namespace braid {

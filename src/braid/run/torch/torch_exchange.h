@@ -32,7 +32,7 @@ class TorchExchange {
   int rank_;
 };
 
-/// "TakeStored", "OfFirst" and "GatherPart" (stage_division.h), which exchange nothing. `ids` is of
+/// "TakeStored", "OfFirst" and "GatherPart" (stage_sharding.h), which exchange nothing. `ids` is of
 /// the last alone.
 torch::Tensor compute_own_part(const ProgramNode& node, const torch::Tensor& x,
                                const torch::Tensor& ids);

@@ -25,7 +25,7 @@ class TorchExpertGroup {
   TorchExpertGroup(RankLink& link, std::size_t group, int ranks, int rank)
       : link_(&link), group_(group), ranks_(ranks), rank_(rank) {}
 
-  /// A node "ExpertsOfGroup" (stage_division.h): operands as of "Experts", of weights and biases
+  /// A node "ExpertsOfGroup" (stage_sharding.h): operands as of "Experts", of weights and biases
   /// this rank's alone.
   torch::Tensor compute(const ProgramNode& node, std::span<const torch::Tensor> operands) const;
 

@@ -234,7 +234,7 @@ class TorchStageMath : public StageMath {
 
   torch::Tensor loss_of_result(ValueId id, const torch::Tensor& result,
                                std::int64_t first_sample) const {
-    const ValueLayout& layout = staged_.divisions[at(place_.stage)].layouts[at(id)];
+    const ValueLayout& layout = staged_.shardings[at(place_.stage)].layouts[at(id)];
     const LossSamples samples{id, first_sample, staged_.batch};
     if (layout.is_whole()) return loss_of(data_, samples, result);
     return divided_loss_of(data_, samples, result, layout, staged_.model.shapes[at(id)],
@@ -243,7 +243,7 @@ class TorchStageMath : public StageMath {
 
   /// Whether this rank counts a loss, of which all of its replica may have the whole.
   bool counts_loss(ValueId id) const {
-    const ValueLayout& layout = staged_.divisions[at(place_.stage)].layouts[at(id)];
+    const ValueLayout& layout = staged_.shardings[at(place_.stage)].layouts[at(id)];
     return layout.axis == 0 || place_.of_replica == 0;
   }
 

@@ -6,7 +6,7 @@
 #include "braid/base/error.h"
 #include "braid/base/index.h"
 #include "braid/program/numbers.h"
-#include "braid/run/stage_division.h"
+#include "braid/run/stage_sharding.h"
 #include "braid/trainers/pytorch/python_text.h"
 
 namespace braid {

@@ -41,7 +41,7 @@ const TorchEntries& torch_entries();
 TorchEntries torch_pointwise_entries();  ///< Arithmetic, comparisons, activations.
 TorchEntries torch_movement_entries();   ///< What moves, joins and looks up numbers.
 TorchEntries torch_window_entries();     ///< Convolutions, pooling, resizing.
-TorchEntries torch_row_entries();        ///< Products, normalisations, reductions.
+TorchEntries torch_row_entries();        ///< GEMMs, normalisations, reductions.
 
 /// x · weightᵀ + bias as frameworks do it: rows of `x` by a matrix [outputs × k].
 TorchOperation torch_linear(const at::Tensor& weight, const at::Tensor& bias);

@@ -1,4 +1,4 @@
-#include "braid/run/stage_division.h"
+#include "braid/run/stage_sharding.h"
 
 #include <algorithm>
 #include <array>
@@ -46,7 +46,7 @@ std::vector<std::vector<Interval>> held_of_list(const std::vector<std::int64_t>&
   return held;
 }
 
-Interval StageDivision::rows_of(ValueId value, const Shape& shape, int rank) const {
+Interval StageSharding::rows_of(ValueId value, const Shape& shape, int rank) const {
   const std::int64_t rows = shape.empty() ? 1 : shape.front();
   if (sharers == 1 || layouts[at(value)].is_whole()) return {0, rows};
   return {rank * rows / sharers, (rank + 1) * rows / sharers};
@@ -67,7 +67,7 @@ namespace {
 
 /// The program of a rank that has the experts [rank] of `stage.ep` parts. Its nodes keep their
 /// numbers.
-RankProgram with_own_experts(const StageToDivide& stage, RankProgram of, int rank) {
+RankProgram with_own_experts(const StageToShard& stage, RankProgram of, int rank) {
   std::set<NodeId> computed;
   for (const std::vector<NodeId>* segment : stage.segments) {
     computed.insert(segment->begin(), segment->end());
@@ -95,42 +95,42 @@ RankProgram with_own_experts(const StageToDivide& stage, RankProgram of, int ran
   return of;
 }
 
-void divide_experts(const StageToDivide& stage, StageDivision& division) {
-  division.ep = stage.ep;
+void divide_experts(const StageToShard& stage, StageSharding& sharding) {
+  sharding.ep = stage.ep;
   if (stage.ep == 1) return;
   std::vector<RankProgram> all;
   for (int rank = 0; rank < stage.ep; ++rank) {
-    for (const RankProgram& each : division.ranks) {
+    for (const RankProgram& each : sharding.ranks) {
       all.push_back(with_own_experts(stage, each, rank));
     }
   }
-  division.ranks = std::move(all);
+  sharding.ranks = std::move(all);
 }
 
 }  // namespace
 
-StageDivision divided_stage(const StageToDivide& stage) {
-  StageDivision division;
-  division.sharers = stage.sharers();
-  if (division.sharers == 1) {
-    division.layouts.resize(stage.model->program.values.size());
-    division.ranks.push_back({stage.model->program, {}});
-    divide_experts(stage, division);
-    return division;
+StageSharding sharded_stage(const StageToShard& stage) {
+  StageSharding sharding;
+  sharding.sharers = stage.sharers();
+  if (sharding.sharers == 1) {
+    sharding.layouts.resize(stage.model->program.values.size());
+    sharding.ranks.push_back({stage.model->program, {}});
+    divide_experts(stage, sharding);
+    return sharding;
   }
   std::vector<std::vector<NodeId>> divided;
-  for (int rank = 0; rank < division.sharers; ++rank) {
+  for (int rank = 0; rank < sharding.sharers; ++rank) {
     RankDivider divider(stage, rank);
     for (const std::vector<NodeId>* segment : stage.segments) divider.add_segment(*segment);
     std::vector<std::vector<NodeId>> segments = divider.hold_parts();
     assert(divided.empty() || divided == segments);
     divided = std::move(segments);
-    if (rank == 0) division.layouts = divider.layouts();
-    division.ranks.push_back(divider.take());
+    if (rank == 0) sharding.layouts = divider.layouts();
+    sharding.ranks.push_back(divider.take());
   }
   for (std::size_t s = 0; s < divided.size(); ++s) *stage.segments[s] = std::move(divided[s]);
-  divide_experts(stage, division);
-  return division;
+  divide_experts(stage, sharding);
+  return sharding;
 }
 
 }  // namespace braid

@@ -50,7 +50,7 @@ struct RankProgram {
 };
 
 /// How the ranks of a stage's replica divide its work, and its replicas the experts.
-struct StageDivision {
+struct StageSharding {
   int sharers = 1;  ///< Ranks of a replica.
   int ep = 1;       ///< Ranks that share experts.
   std::vector<ValueLayout>
@@ -62,8 +62,8 @@ struct StageDivision {
   Interval rows_of(ValueId value, const Shape& shape, int rank) const;
 };
 
-/// What divided_stage() is told.
-struct StageToDivide {
+/// What sharded_stage() is told.
+struct StageToShard {
   const Graph* graph = nullptr;  ///< The model's, …
   const LayeredProgram* model = nullptr;
   int tp = 1;
@@ -79,13 +79,13 @@ struct StageToDivide {
 };
 
 /// Divides the operators as the graph says (Operator::split; Shoeybi et al. 2019, §3; Korthikanti
-/// et al. 2022, §4): products by columns and rows, attention by heads, tables and logits by
+/// et al. 2022, §4): GEMMs by columns and rows, attention by heads, tables and logits by
 /// entries, experts by their inner width, and, under sequence parallelism, what is between by rows.
 /// Under context parallelism everything is divided by rows, and attention gathers keys and values.
 /// Ranks that share experts have as many each. Stored tensors of which a rank needs one part alone
 /// are held as that part. Throws Error, naming stage and operator, for what cannot be divided so.
 /// Linear in nodes, times ranks.
-StageDivision divided_stage(const StageToDivide& stage);
+StageSharding sharded_stage(const StageToShard& stage);
 
 /// Of each value: whether it changes from sample to sample. Others depend on stored tensors alone.
 std::vector<bool> sample_values(const Program& program);
