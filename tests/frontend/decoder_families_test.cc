@@ -94,8 +94,12 @@ Counts qwen3_moe(Count h, Count layers, Count heads, Count expert_inner) {
           layers * (attention + 8 * expert + router) + vocab * h, layers * 2 * heads * dim};
 }
 
-Counts deepseek(Count h, Count layers, Count dense, Count vocab, Count inner, Count expert_inner,
-                Count routed, Count shared, Count top_k) {
+struct DeepseekSizes {
+  Count h, layers, dense, vocab, inner, expert_inner, routed, shared, top_k;
+};
+
+Counts deepseek(const DeepseekSizes& sizes) {
+  const auto [h, layers, dense, vocab, inner, expert_inner, routed, shared, top_k] = sizes;
   const Count heads = 128, q_rank = 1536, kv_rank = 512, rope = 64, nope = 128, v = 128;
   const Count attention = h * q_rank + q_rank * heads * (nope + rope) + h * (kv_rank + rope) +
                           kv_rank * heads * (nope + v) + heads * v * h;
@@ -159,9 +163,9 @@ INSTANTIATE_TEST_SUITE_P(
         PublishedFamily{"qwen2-57b-a14b", qwen2_57b(), 57408658944},
         PublishedFamily{"qwen3-30b-a3b", qwen3_moe(2048, 48, 32, 768), 30532122624},
         PublishedFamily{"qwen3-235b-a22b", qwen3_moe(4096, 94, 64, 1536), 235093634560},
-        PublishedFamily{"deepseek-v2", deepseek(5120, 60, 1, 102400, 12288, 1536, 160, 2, 6),
+        PublishedFamily{"deepseek-v2", deepseek({5120, 60, 1, 102400, 12288, 1536, 160, 2, 6}),
                         235741434880},
-        PublishedFamily{"deepseek-v3", deepseek(7168, 61, 3, 129280, 18432, 2048, 256, 1, 8),
+        PublishedFamily{"deepseek-v3", deepseek({7168, 61, 3, 129280, 18432, 2048, 256, 1, 8}),
                         671026419200 - Count{58} * 256}),
     [](const ::testing::TestParamInfo<PublishedFamily>& model) {
       std::string name = model.param.name;

@@ -43,13 +43,13 @@ TEST(BlockingSends, AreNeverFasterAndCostAChainOfOneMicroBatchNothing) {
 /// Of three stages the one in the middle sends both ways: of many micro-batches each takes both
 /// passes and both transfers.
 TEST(BlockingSends, TakeTheStageThatSendsMost) {
-  const Pipeline chain = even_chain(ScheduleKind::one_f_one_b, 3, 1, 64, 1, 2, 0.5);
+  const Pipeline chain = even_chain(ScheduleKind::one_f_one_b, 3, 1, 64, {1, 2, 0.5});
   EXPECT_GE(held_time_s(chain), 64 * (1 + 2 + 2 * 0.5));
   EXPECT_LE(held_time_s(chain), 68 * (1 + 2 + 2 * 0.5));
 }
 
 TEST(BlockingSends, LeaveChunksOfOneStageAlone) {
-  const Pipeline chain = even_chain(ScheduleKind::interleaved, 1, 3, 4, 1, 2, 0.5);
+  const Pipeline chain = even_chain(ScheduleKind::interleaved, 1, 3, 4, {1, 2, 0.5});
   EXPECT_EQ(held_time_s(chain), iteration_s(chain));
 }
 

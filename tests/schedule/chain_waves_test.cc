@@ -78,7 +78,7 @@ TEST(ChainWaves, TimesBeyondAllNumbersStayInfinite) {
   for (const auto kind :
        {ScheduleKind::gpipe, ScheduleKind::one_f_one_b, ScheduleKind::interleaved}) {
     const int vp = kind == ScheduleKind::interleaved ? 2 : 1;
-    Pipeline pipeline = even_chain(kind, 16, vp, 16, 1, 2);
+    Pipeline pipeline = even_chain(kind, 16, vp, 16, {1, 2});
     pipeline.forward_s[3] = std::numeric_limits<double>::max();
     PipelineWorkspace workspace;
     EXPECT_EQ(pipeline_time_s(pipeline, workspace), std::numeric_limits<double>::infinity());

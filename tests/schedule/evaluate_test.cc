@@ -89,7 +89,7 @@ TEST(Evaluate, RefusesExactlyTheSchedulesThatCannotBeKept) {
 }
 
 TEST(Evaluate, NamesTheStageThatWaitsForEver) {
-  const Pipeline pipeline = even_chain(ScheduleKind::gpipe, 2, 1, 2, 1, 1);
+  const Pipeline pipeline = even_chain(ScheduleKind::gpipe, 2, 1, 2, {1, 1});
   WorkOrder order = make_schedule(ScheduleKind::gpipe, 2, 1, 2);
   // Stage 1 takes its backward pass of micro-batch 0 before its forward pass.
   std::swap(order.devices[1][0], order.devices[1][2]);
@@ -102,12 +102,12 @@ TEST(Evaluate, NamesTheStageThatWaitsForEver) {
 }
 
 TEST(Evaluate, CircleOfStagesIsAnError) {
-  Pipeline pipeline = even_chain(ScheduleKind::one_f_one_b, 3, 1, 2, 1, 1);
+  Pipeline pipeline = even_chain(ScheduleKind::one_f_one_b, 3, 1, 2, {1, 1});
   pipeline.transfers.push_back({2, 1, 0});
   PipelineWorkspace workspace;
   EXPECT_THROW(pipeline_time_s(pipeline, workspace), Error);
   // With several chunks, the same is found when it is run.
-  pipeline = even_chain(ScheduleKind::interleaved, 2, 2, 2, 1, 1);
+  pipeline = even_chain(ScheduleKind::interleaved, 2, 2, 2, {1, 1});
   pipeline.transfers.push_back({3, 0, 0});
   EXPECT_THROW(pipeline_time_s(pipeline, workspace), Error);
 }

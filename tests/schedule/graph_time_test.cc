@@ -87,7 +87,7 @@ TEST(GraphTime, InterleavedIsThatOfTheWholeSimulation) {
 }
 
 TEST(GraphTime, RefusesWhatLeadsBack) {
-  Pipeline pipeline = even_chain(ScheduleKind::interleaved, 3, 2, 6, 1, 1);
+  Pipeline pipeline = even_chain(ScheduleKind::interleaved, 3, 2, 6, {1, 1});
   pipeline.transfers.push_back({3, 1, 0});
   GraphWorkspace workspace;
   EXPECT_LT(graph_time_s(pipeline, workspace), 0);
@@ -118,7 +118,7 @@ TEST(GraphTime, ParallelBranchesRunAtOnce) {
   // the time is that of a chain of two.
   GraphWorkspace workspace;
   for (std::int32_t branches = 1; branches <= 20; ++branches) {
-    Pipeline pipeline = even_chain(ScheduleKind::one_f_one_b, branches + 1, 1, 8, 1, 2);
+    Pipeline pipeline = even_chain(ScheduleKind::one_f_one_b, branches + 1, 1, 8, {1, 2});
     pipeline.transfers.clear();
     for (std::int32_t s = 0; s < branches; ++s) pipeline.transfers.push_back({s, branches, 0});
     EXPECT_EQ(graph_time_s(pipeline, workspace), (8 + 2 - 1) * 3.0);
@@ -128,7 +128,7 @@ TEST(GraphTime, ParallelBranchesRunAtOnce) {
 }
 
 TEST(GraphTime, LeavesCirclesToWhoeverNamesThem) {
-  Pipeline pipeline = even_chain(ScheduleKind::one_f_one_b, 3, 1, 4, 1, 1);
+  Pipeline pipeline = even_chain(ScheduleKind::one_f_one_b, 3, 1, 4, {1, 1});
   pipeline.transfers.push_back({2, 0, 0});
   GraphWorkspace workspace;
   EXPECT_LT(graph_time_s(pipeline, workspace), 0);

@@ -48,18 +48,18 @@ void random_transfers(Random& random, Pipeline& pipeline) {
 
 }  // namespace
 
-Pipeline even_chain(ScheduleKind schedule, int pp, int vp, std::int64_t m, double forward_s,
-                    double backward_s, double transfer_s) {
+Pipeline even_chain(ScheduleKind schedule, int pp, int vp, std::int64_t m, const EvenTimes& each) {
   Pipeline pipeline;
   pipeline.schedule = schedule;
   pipeline.pp = pp;
   pipeline.vp = vp;
   pipeline.num_micro_batches = m;
-  pipeline.forward_s.assign(static_cast<std::size_t>(pp) * static_cast<std::size_t>(vp), forward_s);
-  pipeline.backward_s.assign(pipeline.forward_s.size(), backward_s);
+  pipeline.forward_s.assign(static_cast<std::size_t>(pp) * static_cast<std::size_t>(vp),
+                            each.forward_s);
+  pipeline.backward_s.assign(pipeline.forward_s.size(), each.backward_s);
   pipeline.sync.assign(static_cast<std::size_t>(pp), {});
   join_chain(pipeline);
-  for (Transfer& transfer : pipeline.transfers) transfer.time_s = transfer_s;
+  for (Transfer& transfer : pipeline.transfers) transfer.time_s = each.transfer_s;
   return pipeline;
 }
 

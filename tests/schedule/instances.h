@@ -18,9 +18,12 @@ inline double pick_time(Random& random, std::int64_t least, std::int64_t most) {
   return static_cast<double>(pick(random, least, most)) / 8;
 }
 
-/// Chunks of equal times, no transfers' time, no synchronisation, joined as a chain.
-Pipeline even_chain(ScheduleKind schedule, int pp, int vp, std::int64_t m, double forward_s,
-                    double backward_s, double transfer_s = 0);
+/// Of every chunk and between any two.
+struct EvenTimes {
+  double forward_s = 0, backward_s = 0, transfer_s = 0;
+};
+/// Chunks of equal times without synchronisation, joined as a chain.
+Pipeline even_chain(ScheduleKind schedule, int pp, int vp, std::int64_t m, const EvenTimes& each);
 
 /// Random times, some of them zero, on a chain. Forward and backward passes always take time.
 Pipeline random_chain(Random& random, ScheduleKind schedule, int pp, int vp, std::int64_t m);

@@ -31,8 +31,8 @@ TEST(PipelineTime, EqualStagesTakeTheClosedForm) {
   for (int pp = 1; pp <= 9; ++pp) {
     for (std::int64_t m = 1; m <= 20; ++m) {
       const double expected = static_cast<double>(m + pp - 1) * (1 + 2.5);
-      EXPECT_EQ(time_of(even_chain(ScheduleKind::gpipe, pp, 1, m, 1, 2.5)), expected);
-      EXPECT_EQ(time_of(even_chain(ScheduleKind::one_f_one_b, pp, 1, m, 1, 2.5)), expected);
+      EXPECT_EQ(time_of(even_chain(ScheduleKind::gpipe, pp, 1, m, {1, 2.5})), expected);
+      EXPECT_EQ(time_of(even_chain(ScheduleKind::one_f_one_b, pp, 1, m, {1, 2.5})), expected);
     }
   }
 }
@@ -44,7 +44,7 @@ TEST(PipelineTime, InterleavingDividesTheBubbleByTheChunks) {
       for (int groups = 1; groups <= 4; ++groups) {
         const std::int64_t m = std::int64_t{pp} * groups;
         const double busy = static_cast<double>(m) * vp * 3;
-        EXPECT_EQ(time_of(even_chain(ScheduleKind::interleaved, pp, vp, m, 1, 2)),
+        EXPECT_EQ(time_of(even_chain(ScheduleKind::interleaved, pp, vp, m, {1, 2})),
                   busy + (pp - 1) * 3.0)
             << pp << " stages, " << vp << " chunks, " << m << " micro-batches";
       }
@@ -57,11 +57,11 @@ TEST(PipelineTime, TransfersBetweenEqualStagesLengthenRampUpAndDown) {
   // others.
   for (int pp = 1; pp <= 6; ++pp) {
     const std::int64_t m = 8;
-    EXPECT_EQ(time_of(even_chain(ScheduleKind::gpipe, pp, 1, m, 1, 2, 0.5)),
+    EXPECT_EQ(time_of(even_chain(ScheduleKind::gpipe, pp, 1, m, {1, 2, 0.5})),
               static_cast<double>(m + pp - 1) * 3 + (pp - 1) * 2 * 0.5);
   }
   // Transfers longer than passes set the pace: ten of them one after another each way.
-  EXPECT_EQ(time_of(even_chain(ScheduleKind::gpipe, 2, 1, 10, 1, 1, 4)), 2 * (1 + 10 * 4 + 1));
+  EXPECT_EQ(time_of(even_chain(ScheduleKind::gpipe, 2, 1, 10, {1, 1, 4})), 2 * (1 + 10 * 4 + 1));
 }
 
 TEST(PipelineTime, UnevenStagesLieBetweenTheirBounds) {
@@ -272,7 +272,7 @@ TEST(PipelineTime, ScalesWithAllTimes) {
 TEST(PipelineTime, IdleStagesHideTheSynchronisation) {
   // The last stage is done with its passes while the first still has a backward pass of each of the
   // others' micro-batches to wait for.
-  Pipeline pipeline = even_chain(ScheduleKind::one_f_one_b, 4, 1, 8, 1, 2);
+  Pipeline pipeline = even_chain(ScheduleKind::one_f_one_b, 4, 1, 8, {1, 2});
   const double time_s = time_of(pipeline);
   pipeline.sync[3] = {6, 0, 1, 0};
   EXPECT_EQ(time_of(pipeline), time_s);
@@ -308,7 +308,7 @@ TEST(PipelineTime, LoadsAndFlatPipelineAgree) {
 }
 
 TEST(CheckPipeline, RefusesWhatHasNoSchedule) {
-  const Pipeline good = even_chain(ScheduleKind::interleaved, 4, 2, 8, 1, 2);
+  const Pipeline good = even_chain(ScheduleKind::interleaved, 4, 2, 8, {1, 2});
   EXPECT_NO_THROW(check_pipeline(good, 1000));
   Pipeline bad = good;
   bad.num_micro_batches = 6;

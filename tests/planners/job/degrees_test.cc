@@ -68,12 +68,13 @@ using Planner = std::function<Outcome(const Job&, const System&, const SpaceOpti
 /// The least time with each of the values alone; infinite: none has a plan. False in `proven` where
 /// one is not.
 double best_of_singles(const Planner& planner, const Job& job, const System& system,
-                       SpaceOptions space, Degrees SpaceOptions::*degree, int most, bool& proven) {
+                       SpaceOptions space, Degrees SpaceOptions::*degree, bool& proven) {
+  constexpr int kMost = 16;
   const Degrees list = space.*degree;
   double least_s = kInfinity;
   for (const int value : list.among([&] {
          std::vector<int> all;
-         for (int v = 1; v <= most; ++v) all.push_back(v);
+         for (int v = 1; v <= kMost; ++v) all.push_back(v);
          return all;
        }())) {
     space.*degree = value;
@@ -122,7 +123,7 @@ void expect_lists_are_unions(const Planner& planner, bool mixed, int trials) {
       list.status = Status::infeasible;
     }
     bool proven = list.status != Status::feasible;
-    const double single_s = best_of_singles(planner, job, system, space, degree, 16, proven);
+    const double single_s = best_of_singles(planner, job, system, space, degree, proven);
     const double list_s = list.candidates.empty() ? kInfinity : list.objective;
     if (single_s == kInfinity || list_s == kInfinity) {
       EXPECT_EQ(list_s, single_s) << trial << " degree " << which << " " << (space.*degree).text();

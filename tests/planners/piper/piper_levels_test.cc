@@ -25,7 +25,7 @@ class NestedBruteForce {
 
   double solve() {
     const unsigned all = (1U << n_) - 1;
-    split(p_.levels.size() - 1, all, 0, p_.levels.back().devices, 1, 0, 0, 0,
+    split({p_.levels.size() - 1, p_.levels.back().devices, 1, 0, 0, 0}, all, 0,
           [&](std::int64_t, double slowest) { best_ = std::min(best_, slowest); });
     return best_;
   }
@@ -45,11 +45,19 @@ class NestedBruteForce {
                                                   : share(all));
   }
 
-  /// Places the layers `left` on one device of the level above, the last ones first; `done` are all
-  /// behind them, `sum` the replicas so far in all.
-  void split(std::size_t level, unsigned left, unsigned done, std::int64_t devices,
-             std::int64_t product, std::int64_t behind, std::int64_t sum, double slowest,
-             const Then& then) {
+  /// On one device of the level above.
+  struct Inside {
+    std::size_t level = 0;
+    std::int64_t devices = 0;  ///< Left of this level.
+    std::int64_t product = 1;  ///< Replicas of all levels above.
+    std::int64_t behind = 0;   ///< Micro-batches in flight of what is behind.
+    std::int64_t sum = 0;      ///< Replicas so far in all.
+    double slowest = 0;        ///< Stage so far.
+  };
+
+  /// Places the layers `left` there, the last ones first; `done` are all behind them.
+  void split(const Inside& at, unsigned left, unsigned done, const Then& then) {
+    const auto& [level, devices, product, behind, sum, slowest] = at;
     if (left == 0) return then(behind, slowest);
     for (unsigned stage = left; stage != 0; stage = (stage - 1) & left) {
       if (p_.one_stage && stage != left) continue;
@@ -63,9 +71,9 @@ class NestedBruteForce {
         if (p_.rules.split == PiperSplit::even && p_.micro_batches % all != 0) continue;
         const auto rest = [&](std::int64_t used, std::int64_t then_behind, std::int64_t then_sum,
                               double time) {
-          if (time >= best_ || used > devices || then_sum > p_.micro_batches) return;
-          split(level, left & ~stage, now, devices - used, product, then_behind, then_sum, time,
-                then);
+          if (time >= best_ || used > at.devices || then_sum > p_.micro_batches) return;
+          split({at.level, at.devices - used, at.product, then_behind, then_sum, time},
+                left & ~stage, now, then);
         };
         if (level == 0) {
           if (all < p_.least_dp) continue;
@@ -79,10 +87,10 @@ class NestedBruteForce {
         const double time = std::max(slowest, superstage_time(level, stage, all, d));
         if (time >= best_) continue;
         const std::int64_t inside = (behind + d - 1) / d;
-        split(level - 1, stage, done, p_.levels[level - 1].devices, all, inside, sum, time,
+        split({level - 1, p_.levels[level - 1].devices, all, inside, sum, time}, stage, done,
               [&](std::int64_t then_inside, double then_time) {
                 const std::int64_t replicas = (then_inside - inside) * d;
-                rest(d, behind + replicas, sum + replicas * product, then_time);
+                rest(d, at.behind + replicas, at.sum + replicas * at.product, then_time);
               });
       }
     }

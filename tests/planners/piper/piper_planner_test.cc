@@ -72,22 +72,27 @@ void make(std::mt19937_64& random, double memory_bytes, PiperInstance& instance)
   instance.job.global_batch = test::pick(random, 1, 8);
 }
 
+/// What the stages of a chain are of.
+struct ChainLimits {
+  int layers = 0, most_tp = 0;
+  std::int64_t all_batches = 0;
+};
+
 /// Least of the slowest stage over every cut of what is left of the chain and every degree of each
 /// stage, memory ignored; `cost(first, last, tp, dp)` is a stage's time per sample.
 template <typename Cost>
-double least_slowest(int first, int layers, int devices, int batches, int most_tp,
-                     std::int64_t all_batches, const Cost& cost) {
-  if (first == layers) return 0;
+double least_slowest(const ChainLimits& chain, int first, int devices, int batches,
+                     const Cost& cost) {
+  if (first == chain.layers) return 0;
   double best = kInfinity;
-  for (int last = first + 1; last <= layers; ++last) {
-    for (int tp = 1; tp <= most_tp; ++tp) {
+  for (int last = first + 1; last <= chain.layers; ++last) {
+    for (int tp = 1; tp <= chain.most_tp; ++tp) {
       for (int dp = 1; dp * tp <= devices && dp <= batches; ++dp) {
-        if (all_batches % dp != 0) continue;
+        if (chain.all_batches % dp != 0) continue;
         const double here = cost(first, last, tp, dp);
         if (here >= best) continue;
-        best =
-            std::min(best, std::max(here, least_slowest(last, layers, devices - dp * tp,
-                                                        batches - dp, most_tp, all_batches, cost)));
+        const double behind = least_slowest(chain, last, devices - dp * tp, batches - dp, cost);
+        best = std::min(best, std::max(here, behind));
       }
     }
   }
@@ -132,10 +137,9 @@ double exhaustive(const PiperInstance& instance) {
               4 * (d - 1) / d * gradient_bytes / static_cast<double>(batches) / bandwidth) /
              micro_batch;
     };
-    best = std::min(best,
-                    least_slowest(0, layers, devices, static_cast<int>(batches),
-                                  static_cast<int>(instance.system.groups.front().devices_per_node),
-                                  batches, cost));
+    const ChainLimits chain{
+        layers, static_cast<int>(instance.system.groups.front().devices_per_node), batches};
+    best = std::min(best, least_slowest(chain, 0, devices, static_cast<int>(batches), cost));
   }
   return best;
 }
