@@ -16,7 +16,16 @@
 namespace braid {
 namespace {
 
-constexpr std::int64_t kMostTimed = 1'000'000;  ///< Configurations, unless a budget is given.
+// Unless a budget is given: plans timed, and stages of these together.
+constexpr std::int64_t kMostTimed = 1'000'000;
+constexpr std::int64_t kMostTimedStages = 20'000'000;
+
+/// Plans of so many stages as the job may have, within both limits.
+std::int64_t default_budget(const SpaceLimits& limits) {
+  return std::min(kMostTimed,
+                  kMostTimedStages / std::max<std::int64_t>(
+                                         1, std::min<std::int64_t>(limits.devices, limits.layers)));
+}
 
 /// Puts this plan first. Then come the fastest plan and the best of other ways to run the job, as
 /// many as were asked for.
@@ -80,7 +89,7 @@ void recommend(SearchGround& ground, UniformSearch& search, const SpaceOptions& 
 
 Outcome plan_uniform(const Job& job, const System& system, const SpaceOptions& space,
                      const Budget& asked, const Progress& progress) {
-  const Budget budget = asked.or_by_default(kMostTimed);
+  const Budget budget = asked.or_by_default(default_budget(space_limits(job, system)));
   const std::shared_ptr<const LayerOptions> layers = layer_options(job);
   Job looked_at = job;
   looked_at.layers = layers.get();
