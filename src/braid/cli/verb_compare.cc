@@ -90,7 +90,13 @@ void check_same_job(const Plan& plan, const LoadedJob& loaded, const std::string
   same("global_batch", plan.global_batch, loaded.job.global_batch);
   same("seq_len", plan.seq_len, seq_len_of(loaded));
   same("precision", name_of(plan.precision), name_of(loaded.job.precision));
-  same("trainer", plan.trainer.name, loaded.job.trainer.name);
+  if (plan.trainer.name != loaded.job.trainer.name) {
+    throw Error(Where{file, 0, "trainer"},
+                fmt::format("the plan is for {}, the others for {}", plan.trainer.name,
+                            loaded.job.trainer.name),
+                fmt::format("name it (--for {}), and planners that it can run (--planners braid)",
+                            plan.trainer.name));
+  }
 }
 
 /// A saved plan as if a planner had found it: timed and checked like the others.

@@ -81,6 +81,10 @@ std::string refusal_of_ranks(const TrainerLimits& limits, const Parallelism& p) 
 }  // namespace
 
 std::string refusal(const TrainerLimits& limits, const Parallelism& p) {
+  if (p.pp > limits.most_stages) {
+    return limits.most_stages == 1 ? "has no pipelines"
+                                   : fmt::format("has at most {} stages", limits.most_stages);
+  }
   // One stage runs its passes in order by any schedule.
   if (p.pp > 1 && !limits.allows(p.schedule)) {
     return fmt::format("has no schedule {}", name_of(p.schedule));
@@ -100,10 +104,6 @@ std::string refusal(const TrainerLimits& limits, const Parallelism& p) {
     return limits.most_tensor_parallel == 1
                ? "has no tensor parallelism"
                : fmt::format("divides layers over at most {} ranks", limits.most_tensor_parallel);
-  }
-  if (p.pp > limits.most_stages) {
-    return limits.most_stages == 1 ? "has no pipelines"
-                                   : fmt::format("has at most {} stages", limits.most_stages);
   }
   if (p.cp > 1 && !limits.ring_context_parallel) {
     return "has no context parallelism that passes keys and values on in a ring";

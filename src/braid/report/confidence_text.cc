@@ -69,11 +69,7 @@ std::vector<std::string> confidence_lines(const Candidate& candidate) {
     lines.push_back(
         fmt::format("beyond what was measured: {}", fmt::join(confidence->beyond, "; ")));
   }
-  const char* head = "nearest: ";
-  for (const RunError& run : confidence->nearest) {
-    lines.push_back(head + run_text(run));
-    head = "         ";
-  }
+  for (const RunError& run : confidence->nearest) lines.push_back("nearest: " + run_text(run));
   return lines;
 }
 
