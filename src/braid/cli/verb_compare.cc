@@ -78,11 +78,11 @@ std::int64_t seq_len_of(const LoadedJob& loaded) {
 
 /// Throws Error where the plan in this file is for something else than the job.
 void check_same_job(const Plan& plan, const LoadedJob& loaded, const std::string& file) {
+  std::string remedy = "compare plans of one job, or leave this one out";
   const auto same = [&](const char* what, const auto& planned, const auto& asked) {
     if (planned == asked) return;
     throw Error(Where{file, 0, what},
-                fmt::format("the plan is for {}, the others for {}", planned, asked),
-                "compare plans of one job, or leave this one out");
+                fmt::format("the plan is for {}, the others for {}", planned, asked), remedy);
   };
   same("model", plan.model, model_of(loaded));
   same("system", plan.system.name, loaded.system.name);
@@ -90,13 +90,9 @@ void check_same_job(const Plan& plan, const LoadedJob& loaded, const std::string
   same("global_batch", plan.global_batch, loaded.job.global_batch);
   same("seq_len", plan.seq_len, seq_len_of(loaded));
   same("precision", name_of(plan.precision), name_of(loaded.job.precision));
-  if (plan.trainer.name != loaded.job.trainer.name) {
-    throw Error(Where{file, 0, "trainer"},
-                fmt::format("the plan is for {}, the others for {}", plan.trainer.name,
-                            loaded.job.trainer.name),
-                fmt::format("name it (--for {}), and planners that it can run (--planners braid)",
-                            plan.trainer.name));
-  }
+  remedy = fmt::format("name it (--for {}), and planners that it can run (--planners braid)",
+                       plan.trainer.name);
+  same("trainer", plan.trainer.name, loaded.job.trainer.name);
 }
 
 /// A saved plan as if a planner had found it: timed and checked like the others.

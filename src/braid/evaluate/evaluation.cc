@@ -74,9 +74,8 @@ std::string verdict(const ConfigurationEvaluation& evaluation) {
         beside_best(share, evaluation.mine.fits(), evaluation.search->status == Status::optimal);
     if (evaluation.unusual_trainer) {
       text += fmt::format(
-          "The best is run with your other settings of {}, which are not the usual ones: braid "
-          "plan "
-          "takes the usual.\n",
+          "The best is run with your other settings of {}, which are not the usual ones: "
+          "braid plan takes the usual.\n",
           evaluation.mine.candidate.plan.trainer.name);
     }
   } else if (evaluation.search) {

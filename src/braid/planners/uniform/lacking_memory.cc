@@ -3,6 +3,7 @@
 #include <utility>
 
 namespace braid {
+namespace {
 
 Infeasibility lacking_memory(const ChainJob& chain, LayerTables& tables,
                              const Configuration& configuration, AssessmentScratch& scratch) {
@@ -19,13 +20,15 @@ Infeasibility lacking_memory(const ChainJob& chain, LayerTables& tables,
   return why;
 }
 
+}  // namespace
+
 void keep_nearest(const ChainJob& chain, LayerTables& tables, const Configuration& configuration,
                   double device_bytes, AssessmentScratch& scratch,
                   std::optional<Infeasibility>& nearest) {
   const double available_bytes = usable_bytes(chain.system->groups.front().chip);
   if (nearest && device_bytes - available_bytes >= missing_bytes(*nearest)) return;
   Infeasibility why = lacking_memory(chain, tables, configuration, scratch);
-  // Of other assignments one may fit: they are what memory is looked at again for.
+  // Sums in another order may fit by a rounding.
   if (missing_bytes(why) <= 0) return;
   if (!nearest || missing_bytes(why) < missing_bytes(*nearest)) nearest = std::move(why);
 }

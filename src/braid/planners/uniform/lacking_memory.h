@@ -9,13 +9,9 @@
 
 namespace braid {
 
-/// What a configuration that does not fit lacks of the device's memory and of the host's, with the
-/// assignment of those tried that needs least of the device. Its `reason` is empty.
-Infeasibility lacking_memory(const ChainJob& chain, LayerTables& tables,
-                             const Configuration& configuration, AssessmentScratch& scratch);
-
-/// Keeps what came nearest to fitting: the least missing_bytes(). `device_bytes`: what the
-/// configuration needs of the device at least, which may be enough to leave it out.
+/// Keeps what came nearest to fitting: the least missing_bytes(), of a configuration that does not
+/// fit by the assignment of those tried that needs least of the device. `device_bytes`: what it
+/// needs of the device at least, which may be enough to leave it out. The `reason` stays empty.
 void keep_nearest(const ChainJob& chain, LayerTables& tables, const Configuration& configuration,
                   double device_bytes, AssessmentScratch& scratch,
                   std::optional<Infeasibility>& nearest);

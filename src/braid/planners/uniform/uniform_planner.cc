@@ -89,10 +89,10 @@ void recommend(SearchGround& ground, UniformSearch& search, const SpaceOptions& 
 
 Outcome plan_uniform(const Job& job, const System& system, const SpaceOptions& space,
                      const Budget& asked, const Progress& progress) {
-  const Budget budget = asked.or_by_default(default_budget(space_limits(job, system)));
   const std::shared_ptr<const LayerOptions> layers = layer_options(job);
   Job looked_at = job;
   looked_at.layers = layers.get();
+  const Budget budget = asked.or_by_default(default_budget(space_limits(looked_at, system)));
   // Memory first, where times take long to find: that nothing fits has nothing to do with them.
   if (const auto rough = layers->with_rough_times(system)) {
     Job fitting = looked_at;
