@@ -47,7 +47,7 @@ std::vector<Configuration> AllPipelines::ways_of(const Configuration& form) cons
   for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
     if (space_.recompute.value_or(recompute) != recompute) continue;
     for (const Zero zero : {Zero::none, Zero::optimizer, Zero::gradients, Zero::parameters}) {
-      if (space_.zero ? *space_.zero != zero : form.dp == 1 && zero != Zero::none) continue;
+      if (space_.zero ? *space_.zero != zero : form.dp * form.cp == 1 && zero != Zero::none) continue;
       Configuration way = form;
       way.recompute = recompute;
       way.zero = zero;
@@ -63,16 +63,17 @@ std::unique_ptr<AllPipelines::Site> AllPipelines::make_site(const Configuration&
                                                             std::int64_t first) const {
   const std::vector<DeviceRun>& runs = costs_.runs();
   const std::array<std::int64_t, 2> counts = {first, form.dp - first};
+  const std::int64_t size = std::int64_t{form.tp} * form.cp;
   auto site = std::make_unique<Site>();
   for (std::size_t r = 0; r < 2; ++r) {
-    const std::int64_t takes = counts[r] * form.tp;
+    const std::int64_t takes = counts[r] * size;
     site->takes[r] = takes;
     if (takes == 0) continue;
     if (runs.size() <= r || used_[r] + takes > runs[r].count) return nullptr;
     const std::int64_t per_node = runs[r].devices_per_node;
     const std::int64_t start = runs[r].count - used_[r] - takes;
-    if (start % std::min<std::int64_t>(form.tp, per_node) != 0) return nullptr;
-    if (form.tp > per_node ? form.tp % per_node != 0 : per_node % form.tp != 0) return nullptr;
+    if (start % std::min(size, per_node) != 0) return nullptr;
+    if (size > per_node ? size % per_node != 0 : per_node % size != 0) return nullptr;
     for (std::int64_t d = 0; d < takes; ++d) site->devices.push_back(runs[r].first + start + d);
   }
   for (const Configuration& run : ways_of(form)) {
@@ -108,6 +109,19 @@ void AllPipelines::make_sites(Configuration form, std::vector<Site*>& made) {
   }
 }
 
+/// Context parallelism is as asked for, or inside a node together with tensor parallelism.
+bool AllPipelines::is_tried(const Configuration& form) const {
+  if (!space_.cp.list().empty() || form.cp == 1) return space_.cp.allows(form.cp);
+  const std::vector<DeviceRun>& runs = costs_.runs();
+  return space_.cp.allows(form.cp) &&
+         std::any_of(runs.begin(), runs.end(), [&](const DeviceRun& run) {
+           return run.devices_per_node % form.cp == 0;
+         }) &&
+         std::any_of(runs.begin(), runs.end(), [&](const DeviceRun& run) {
+           return form.cp * form.tp <= run.devices_per_node;
+         });
+}
+
 const std::vector<AllPipelines::Site*>& AllPipelines::sites() {
   const auto [found, fresh] = sites_.try_emplace({round_, used_[0], used_[1]});
   for (int dp = 1; fresh && dp <= round_ && dp <= 4; ++dp) {
@@ -118,7 +132,9 @@ const std::vector<AllPipelines::Site*>& AllPipelines::sites() {
       form.dp = dp;
       form.tp = tp;
       form.micro_batch = static_cast<int>(round_ / dp);
-      make_sites(form, found->second);
+      for (form.cp = 1; form.cp * tp <= 4; ++form.cp) {
+        if (is_tried(form)) make_sites(form, found->second);
+      }
     }
   }
   return found->second;

@@ -75,6 +75,7 @@ class AllPipelines {
   void add(std::int32_t right);
   void add_stage(Chosen& stage);
   void finish();
+  bool is_tried(const Configuration& form) const;
   const std::vector<Site*>& sites();
   void make_sites(Configuration form, std::vector<Site*>& made);
   std::unique_ptr<Site> make_site(const Configuration& form, std::int64_t first) const;

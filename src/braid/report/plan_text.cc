@@ -19,6 +19,7 @@
 #include "braid/report/confidence_text.h"
 #include "braid/report/devices_text.h"
 #include "braid/report/form_text.h"
+#include "braid/report/heading.h"
 #include "braid/report/plans_table.h"
 #include "braid/report/recommendation_text.h"
 #include "braid/report/sharding_text.h"
@@ -285,6 +286,10 @@ std::string objective_text(const Outcome& outcome) {
   return text + ".\n";
 }
 
+std::string space_text(const Outcome& outcome) {
+  return outcome.space.empty() ? "" : " That space: " + outcome.space + ".";
+}
+
 /// How sure it is that the fastest plan is that.
 std::string search_text(const Outcome& outcome) {
   const bool of_first = !outcome.recommendation || !outcome.recommendation->fastest;
@@ -298,7 +303,7 @@ std::string search_text(const Outcome& outcome) {
             ? "is faster"
             : "has less of its own objective, which is not the time above",
         outcome.work, outcome.evaluated);
-    if (!outcome.space.empty()) text += " That space: " + outcome.space + ".";
+    text += space_text(outcome);
     if (leaves_out) {
       text += fmt::format(
           " Other ways to deal layers out may be faster; none takes less than {:.3g} s.",
@@ -309,9 +314,10 @@ std::string search_text(const Outcome& outcome) {
   if (outcome.search_bound_s > 0) {
     return fmt::format(
         "{} proven best: the searched space may hold one of {:.4g} s, {:.2g} % less ({} bounds, {} "
-        "plans timed).\n",
+        "plans timed).{}\n",
         of_first ? "Not" : "The fastest is not", outcome.search_bound_s,
-        100 * gap_of(outcome.objective, outcome.search_bound_s), outcome.work, outcome.evaluated);
+        100 * gap_of(outcome.objective, outcome.search_bound_s), outcome.work, outcome.evaluated,
+        space_text(outcome));
   }
   if (outcome.evaluated > 1) {
     return fmt::format("{} proven best: the best of the {} plans that were timed.\n",
@@ -329,10 +335,7 @@ std::string proof_text(const Outcome& outcome) {
 std::string plan_text(const Outcome& outcome) {
   const Candidate& best = outcome.candidates.front();
   const Plan& plan = best.plan;
-  std::string text =
-      fmt::format("{} ({} parameters) on {}: {}{}\n\n", plan.model,
-                  format_count(plan.model_parameters), plan.system.name, devices_text(plan.system),
-                  plan.trainer.name.empty() ? "" : ", run by " + plan.trainer.name);
+  std::string text = heading_text(plan, outcome.trainer_notes);
   text += plans_table(outcome) + "\n";
   text += time_text(best.metrics) + "\n";
   text += sureness_text(best);

@@ -1,22 +1,55 @@
 #include "braid/search/fitting_layers.h"
 
 #include <cstddef>
+#include <cstdint>
 
 #include "braid/search/amp_window.h"
 #include "braid/search/layer_windows.h"
 
 namespace braid {
 
-std::int32_t first_of_longest_run(std::span<const ChainLayer> layers, const MemoryForm& form,
-                                  double in_flight) {
-  RunSums sums;
-  std::size_t left = layers.size();
-  for (; left > 0; --left) {
-    sums.add(layers[left - 1]);
-    if (!fits(sums, in_flight, form)) break;
+namespace {
+
+/// What each layer adds to the host memory of its stage.
+std::vector<double> layer_host_bytes(std::span<const ChainLayer> layers, const MemoryForm& form,
+                                     double in_flight) {
+  std::vector<double> bytes;
+  bytes.reserve(layers.size());
+  for (const ChainLayer& layer : layers) {
+    RunSums alone;
+    alone.add(layer);
+    bytes.push_back(host_bytes(alone, in_flight, form));
   }
-  return static_cast<std::int32_t>(left);
+  return bytes;
 }
+
+/// Placeholders of the gradients of all shapes of weights in a window of layers whose ends only
+/// move right.
+class PlaceholderWindow {
+ public:
+  explicit PlaceholderWindow(const MemoryForm& form) : of_shape_(form.placeholder_bytes) {
+    if (of_shape_ != nullptr) behind_last_.assign(of_shape_->size(), 0);
+  }
+  void add(std::size_t layer, std::uint64_t shapes) {
+    for (std::size_t shape = 0; shape < behind_last_.size(); ++shape) {
+      if ((shapes >> shape & 1U) != 0) behind_last_[shape] = layer + 1;
+    }
+  }
+  /// Of the layers from `left` on.
+  double bytes(std::size_t left) const {
+    double sum = 0;
+    for (std::size_t shape = 0; shape < behind_last_.size(); ++shape) {
+      if (behind_last_[shape] > left) sum += (*of_shape_)[shape];
+    }
+    return sum;
+  }
+
+ private:
+  const std::vector<double>* of_shape_;
+  std::vector<std::size_t> behind_last_;  ///< [shape]: 1 + the last layer that has it; 0: none has.
+};
+
+}  // namespace
 
 std::vector<double> additive_layer_bytes(std::span<const ChainLayer> layers, const MemoryForm& form,
                                          double in_flight) {
@@ -27,6 +60,7 @@ std::vector<double> additive_layer_bytes(std::span<const ChainLayer> layers, con
     alone.add(layer);
     alone.working_bytes = 0;
     alone.largest_layer_parameters = 0;
+    alone.weight_shapes = 0;
     bytes.push_back(device_bytes(alone, in_flight, form));
   }
   return bytes;
@@ -37,16 +71,25 @@ std::vector<std::int32_t> first_fitting_layers(std::span<const ChainLayer> layer
   std::vector<std::int32_t> first(layers.size() + 1, 0);
   const std::vector<double> before_bytes =
       running_sums(additive_layer_bytes(layers, form, in_flight));
+  const std::vector<double> before_host_bytes =
+      running_sums(layer_host_bytes(layers, form, in_flight));
   WindowMax working, parameters;
   std::size_t left = 0;
+  PlaceholderWindow placeholders(form);
+  const auto too_much = [&](std::size_t right) {
+    return before_bytes[right] - before_bytes[left] + working.with(0) +
+                   form.per_largest_layer_parameter * parameters.with(0) +
+                   placeholders.bytes(left) >
+               form.available_bytes ||
+           before_host_bytes[right] - before_host_bytes[left] > form.host_available_bytes;
+  };
   for (std::size_t right = 1; right < first.size(); ++right) {
     const ChainLayer& layer = layers[right - 1];
     const auto added = static_cast<std::int32_t>(right - 1);
     working.add(added, layer.working_bytes);
     parameters.add(added, layer.dense_parameters + layer.expert_parameters);
-    while (left < right && before_bytes[right] - before_bytes[left] + working.with(0) +
-                                   form.per_largest_layer_parameter * parameters.with(0) >
-                               form.available_bytes) {
+    placeholders.add(right - 1, layer.weight_shapes);
+    while (left < right && too_much(right)) {
       ++left;
       working.drop_before(static_cast<std::int32_t>(left));
       parameters.drop_before(static_cast<std::int32_t>(left));

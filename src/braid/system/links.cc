@@ -189,20 +189,30 @@ double link_latency_s(const System& system, std::int64_t from, std::int64_t to) 
 
 std::vector<double> flow_rates(const System& system, std::span<const Flow> flows,
                                double message_bytes) {
-  std::map<Resource, double> users;
-  for (const Flow& flow : flows) {
-    claims_of(system, flow, [&](const Claim& claim) { users[claim.resource] += 1; });
+  struct ClaimOfFlow {
+    Claim claim;
+    std::size_t flow = 0;
+  };
+  std::vector<ClaimOfFlow> claims;
+  claims.reserve(4 * flows.size());
+  for (std::size_t f = 0; f < flows.size(); ++f) {
+    claims_of(system, flows[f], [&](const Claim& claim) { claims.push_back({claim, f}); });
   }
-  std::vector<double> rates;
-  rates.reserve(flows.size());
-  for (const Flow& flow : flows) {
-    double rate = kInfinity;
-    claims_of(system, flow, [&](const Claim& claim) {
-      const double share = claim.bytes_per_s / users.find(claim.resource)->second;
+  std::sort(claims.begin(), claims.end(), [](const ClaimOfFlow& a, const ClaimOfFlow& b) {
+    return a.claim.resource < b.claim.resource;
+  });
+  std::vector<double> rates(flows.size(), kInfinity);
+  for (std::size_t first = 0, end = 0; first < claims.size(); first = end) {
+    const Resource& resource = claims[first].claim.resource;
+    while (end < claims.size() && !(resource < claims[end].claim.resource)) ++end;
+    const auto users = static_cast<double>(end - first);
+    for (std::size_t c = first; c < end; ++c) {
+      const Claim& claim = claims[c].claim;
+      const double share = claim.bytes_per_s / users;
+      double& rate = rates[claims[c].flow];
       rate =
           std::min(rate, achieved(claim, std::min(share, claim.alone_bytes_per_s), message_bytes));
-    });
-    rates.push_back(rate);
+    }
   }
   return rates;
 }

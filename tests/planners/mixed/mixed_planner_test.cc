@@ -262,6 +262,7 @@ TEST(MixedPlanner, AnOnlyStageHasOneCopyOfWhatItsEndsShare) {
     job.global_batch = 4;
     SpaceOptions space;
     space.tp = 1;
+    space.cp = 1;
     space.pp = 1;
     space.allow_offload = false;
     const auto once = static_cast<double>(parameter_count(graph));

@@ -95,7 +95,8 @@ TEST(MixedShortage, IsTheLeastOfAllPipelines) {
     const MixedProblem problem = random_problem(random);
     const auto layers = static_cast<std::int32_t>(problem.cut_class.size()) - 1;
     const double expected = least_missing(problem, {0, 0}, layers, 1, -kInfinity);
-    const auto shortage = least_shortage(problem, kInfinity);
+    std::int64_t steps_left = 1'000'000'000;
+    const auto shortage = least_shortage(problem, kInfinity, steps_left);
     if (expected == kInfinity) {
       EXPECT_FALSE(shortage.has_value()) << seed;
       ++none;
@@ -110,7 +111,7 @@ TEST(MixedShortage, IsTheLeastOfAllPipelines) {
     EXPECT_GE(shortage->missing_bytes(), expected * (1 - 1e-9)) << seed;
     EXPECT_LE(shortage->missing_bytes(), expected * (1 + 2e-3)) << seed;
     // Nothing below what is known already.
-    EXPECT_FALSE(least_shortage(problem, expected * (1 - 1e-6)).has_value()) << seed;
+    EXPECT_FALSE(least_shortage(problem, expected * (1 - 1e-6), steps_left).has_value()) << seed;
   }
   EXPECT_GT(short_of, 500);
   EXPECT_GT(none, 50);

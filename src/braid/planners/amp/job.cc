@@ -174,7 +174,14 @@ AssignmentGraph AmpJob::assignment_graph(const Configuration& configuration) {
     graph.largest_bytes[1].push_back(parameters * form.per_largest_layer_parameter);
   }
   graph.layer_s.assign(static_cast<std::size_t>(configuration.pp), times_s);
-  graph.available_bytes.assign(static_cast<std::size_t>(configuration.pp), form.available_bytes);
+  // Placeholders of gradients are taken for those of all layers.
+  RunSums all;
+  for (const ChainLayer& layer : table.chain) all.add(layer);
+  const double shared_bytes = form.placeholder_bytes == nullptr
+                                  ? 0
+                                  : placeholder_bytes(all.weight_shapes, *form.placeholder_bytes);
+  graph.available_bytes.assign(static_cast<std::size_t>(configuration.pp),
+                               form.available_bytes - shared_bytes);
   for (std::int32_t stage = 0; stage < configuration.pp; ++stage) {
     const auto in_flight = static_cast<double>(one_f_one_b_in_flight(configuration, stage));
     graph.layer_bytes.push_back(additive_layer_bytes(table.chain, form, in_flight));

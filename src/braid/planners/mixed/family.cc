@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "braid/base/index.h"
@@ -23,6 +25,17 @@ std::int64_t blocks_of(const DeviceRun& run, std::int64_t size) {
   const bool inside = size <= run.devices_per_node && run.devices_per_node % size == 0;
   const bool whole = size > run.devices_per_node && size % run.devices_per_node == 0;
   return inside || whole ? run.count / size : 0;
+}
+
+/// Degrees of context parallelism that are tried where none are asked for.
+std::vector<int> degrees_inside_nodes(const std::vector<DeviceRun>& runs) {
+  std::set<int> degrees = {1};
+  for (const DeviceRun& run : runs) {
+    for (int degree = 2; degree <= run.devices_per_node; ++degree) {
+      if (run.devices_per_node % degree == 0) degrees.insert(degree);
+    }
+  }
+  return {degrees.begin(), degrees.end()};
 }
 
 }  // namespace
@@ -65,8 +78,9 @@ MixedFamily::MixedFamily(MixedJob& job, const SpaceOptions& space, std::int64_t 
     }
   }
 
-  // Context parallelism is as it is asked for.
-  const std::vector<int> cps = space.cp.list().empty() ? std::vector<int>{1} : space.cp.list();
+  const std::vector<int> cps =
+      space.cp.list().empty() ? degrees_inside_nodes(job.runs()) : space.cp.list();
+  const int most_split = space.cp.list().empty() ? cps.back() : std::numeric_limits<int>::max();
   for (std::int64_t dp = 1; dp <= std::min(devices, round_samples); ++dp) {
     if (round_samples % dp != 0 || !space.dp.allows(dp)) continue;
     const std::int64_t micro_batch = round_samples / dp;
@@ -83,6 +97,7 @@ MixedFamily::MixedFamily(MixedJob& job, const SpaceOptions& space, std::int64_t 
       degrees.num_micro_batches = problem_.micro_batches;
       for (const int cp : space.cp.among(cps)) {
         degrees.cp = cp;
+        if (cp > 1 && cp * tp > most_split) continue;
         if (degrees.cp * dp * tp * kMostParts >= devices) add_forms(degrees);
       }
     }

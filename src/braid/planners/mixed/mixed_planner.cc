@@ -40,11 +40,21 @@ constexpr std::int64_t kMostBranchedSteps = 1'000'000;
 constexpr std::int64_t kMostStepsInAll = 80'000'000;
 /// The same while there is no plan at all.
 constexpr std::int64_t kMostStepsToFind = 200'000'000;
+/// Stages, and layers of stages, tried in search of what comes nearest to fitting: about 2 s.
+/// Rounds of few samples, which need the least memory, come first.
+constexpr std::int64_t kMostShortageSteps = 150'000'000;
 /// A search that was given up is not begun again below a time that is less by no more: it would
 /// be given up again.
 constexpr double kEasier = 0.8;
 /// In all rounds that are gone through pipeline by pipeline.
 constexpr MixedDepthFirstLimits kMostWalked = {400'000, 2'000};
+
+/// Outcome.space.
+constexpr const char* kMixedSpace =
+    "1F1B pipelines of consecutive stages, each with devices, degrees, recomputation and ZeRO of "
+    "its own";
+constexpr const char* kUsualContextParallelism =
+    "; context parallelism together with tensor parallelism inside a node (--cp asks for others)";
 
 /// Whether two pipelines differ in nothing but layers, micro-batches and the lesser stages of ZeRO:
 /// of such only the fastest is shown.
@@ -119,13 +129,19 @@ class MixedSearch {
 
   void show() const {
     if (!progress_) return;
-    progress_(found_.empty() ? kInfinity : found_.front().time_s, shown_bound_s_,
-              outcome_.evaluated);
+    progress_(best_s(), shown_bound_s_, outcome_.evaluated);
   }
   void add(double time_s, std::vector<PlacedStage> stages);
   void improve(std::vector<PlacedStage> stages, double time_s);
   SearchNode open_round(std::int64_t samples);
-  double cutoff_s() const { return found_.size() < capacity() ? kInfinity : found_.back().time_s; }
+  double best_s() const { return found_.empty() ? kInfinity : found_.front().time_s; }
+  /// What is slower is not looked for: than the best, or, while alternatives to it are, than the
+  /// last of as many as are asked for.
+  double cutoff_s() const {
+    if (!for_alternatives_) return best_s();
+    const double last_s = found_.size() < capacity() ? kInfinity : found_.back().time_s;
+    return std::min(last_s, kAlternative * best_s());
+  }
   std::size_t capacity() const { return static_cast<std::size_t>(std::max(1, space_.top)); }
   bool spent() const { return budget_.work > 0 && outcome_.evaluated >= budget_.work; }
   /// Of all searches together; a budget that is asked for takes the place of this one.
@@ -138,6 +154,7 @@ class MixedSearch {
                       std::int64_t most_steps);
   void find_first(std::vector<SearchNode>& open);
   void walk(std::vector<SearchNode>& open);
+  void look_for_alternatives(const std::vector<SearchNode>& open);
   double proven_s(const SearchNode& open) const {
     return job_.chain().branched ? open.walked_s : std::max(open.bound_s, open.walked_s);
   }
@@ -154,6 +171,7 @@ class MixedSearch {
   /// Of equally easy pipelines that were simulated the fastest; empty unless easy ones are
   /// preferred.
   std::map<Ease, Incumbent> easy_;
+  bool for_alternatives_ = false;
   double bound_s_ = kInfinity;
   double shown_bound_s_ = 0;   ///< Of the round that was searched last.
   std::int64_t searched_ = 0;  ///< Stages tried in searches of rounds.
@@ -165,7 +183,7 @@ void MixedSearch::add(double time_s, std::vector<PlacedStage> stages) {
     Incumbent& known = easy_[ease_of(stages, job_.chain().layers->layers().seq_len)];
     if (time_s < known.time_s) known = {time_s, stages};
   }
-  if (time_s >= cutoff_s()) return;
+  if (found_.size() >= capacity() && time_s >= found_.back().time_s) return;
   const auto same = std::find_if(found_.begin(), found_.end(), [&](const Incumbent& known) {
     return is_run_alike(known.stages, stages);
   });
@@ -261,7 +279,7 @@ void MixedSearch::find_first(std::vector<SearchNode>& open) {
   }
   // What paths say of branches is not worth more.
   if (job_.chain().branched && !found_.empty()) return;
-  const double alone_s = found_.empty() ? kInfinity : found_.front().time_s;
+  const double alone_s = best_s();
   while (found_.empty() || found_.front().time_s >= alone_s) {
     SearchNode* next = nullptr;
     for (SearchNode& family : open) {
@@ -287,7 +305,6 @@ void MixedSearch::walk(std::vector<SearchNode>& open) {
   for (SearchNode& round : open) {
     MixedDepthFirstLimits of_round = {left.steps / rounds, left.shown / rounds};
     --rounds;
-    const auto best_s = [&] { return found_.empty() ? kInfinity : found_.front().time_s; };
     if (is_proven(proven_s(round), best_s()) || spent()) continue;
     double bound_s = kInfinity;
     auto families = std::ssize(round.families);
@@ -315,6 +332,21 @@ void MixedSearch::walk(std::vector<SearchNode>& open) {
   }
 }
 
+/// Pipelines beside the best, for which the search for that does not look.
+void MixedSearch::look_for_alternatives(const std::vector<SearchNode>& open) {
+  if (capacity() < 2 || found_.empty()) return;
+  for_alternatives_ = true;
+  std::int64_t left = kMostSteps;
+  for (const SearchNode& round : open) {
+    for (const auto& family : round.families) {
+      if (left <= 0 || spent()) return;
+      if (round.bound_s < cutoff_s()) {
+        left -= solve(*family, family->problem(), cutoff_s(), left).steps;
+      }
+    }
+  }
+}
+
 /// What would have to be added to some device for the pipeline that comes nearest to fitting.
 Infeasibility MixedSearch::nearest(const std::vector<SearchNode>& open) {
   Infeasibility why{
@@ -324,8 +356,14 @@ Infeasibility MixedSearch::nearest(const std::vector<SearchNode>& open) {
   for (const SearchNode& round : open) {
     for (const auto& family : round.families) families.push_back(family.get());
   }
+  // Rounds of few samples need the least memory.
+  std::stable_sort(families.begin(), families.end(), [](const auto* a, const auto* b) {
+    return a->problem().micro_batches > b->problem().micro_batches;
+  });
+  std::int64_t steps_left = kMostShortageSteps;
   for (const MixedFamily* family : families) {
-    const auto shortage = least_shortage(family->problem(), least_bytes);
+    if (steps_left <= 0) break;
+    const auto shortage = least_shortage(family->problem(), least_bytes, steps_left);
     if (!shortage.has_value()) continue;
     least_bytes = shortage->missing_bytes();
     if (least_bytes <= 0) continue;
@@ -406,12 +444,13 @@ Outcome MixedSearch::run() {
   // Below a shorter time more is ruled out.
   for (SearchNode& family : open) {
     exhausted = exhausted || spent();
-    const double best_s = cutoff_s();
-    if (family.bound_s < best_s * (1 - kNoGap) && best_s < family.searched_below_s && !exhausted) {
-      search(family, best_s);
+    if (family.bound_s < best_s() * (1 - kNoGap) && best_s() < family.searched_below_s &&
+        !exhausted) {
+      search(family, best_s());
     }
   }
   walk(open);
+  look_for_alternatives(open);
   for (const SearchNode& family : open) bound_s_ = std::min(bound_s_, proven_s(family));
   if (found_.empty()) {
     const bool gave_up = exhausted || bound_s_ < kInfinity;
@@ -419,6 +458,8 @@ Outcome MixedSearch::run() {
     if (!gave_up || job_.chain().branched) outcome_.infeasibility = nearest(open);
     return std::move(outcome_);
   }
+  outcome_.space = kMixedSpace;
+  if (space_.cp.list().empty()) outcome_.space += kUsualContextParallelism;
   for (const Incumbent& found : found_) outcome_.candidates.push_back(candidate_of(found));
   outcome_.objective = found_.front().time_s;
   if (job_.chain().branched) bound_s_ = std::max(bound_s_, outcome_.physical_bound.time_s);

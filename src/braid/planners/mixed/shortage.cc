@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cassert>
 #include <map>
-#include <span>
 #include <utility>
 
 #include "braid/base/index.h"
@@ -15,16 +14,62 @@
 namespace braid {
 namespace {
 
-/// Stages tried for one number of bytes; more are not looked through.
-constexpr std::int64_t kMostShortageSteps = 20'000'000;
+/// Whether layers run in `a` never need more memory of either kind than in `b`.
+bool needs_no_more(const MixedVariant& a, const MixedVariant& b) {
+  const MemoryForm& f = a.memory;
+  const MemoryForm& g = b.memory;
+  if (f.per_dense_parameter > g.per_dense_parameter ||
+      f.per_expert_parameter > g.per_expert_parameter ||
+      f.per_largest_layer_parameter > g.per_largest_layer_parameter ||
+      f.host_per_dense_parameter > g.host_per_dense_parameter ||
+      f.host_per_expert_parameter > g.host_per_expert_parameter ||
+      f.available_bytes < g.available_bytes || f.host_available_bytes < g.host_available_bytes) {
+    return false;
+  }
+  return std::equal(
+      a.layers.begin(), a.layers.end(), b.layers.begin(), b.layers.end(),
+      [](const ChainLayer& x, const ChainLayer& y) {
+        return x.dense_parameters <= y.dense_parameters &&
+               x.expert_parameters <= y.expert_parameters && x.stash_bytes <= y.stash_bytes &&
+               x.offloaded_bytes <= y.offloaded_bytes &&
+               x.stash_bytes - x.offloaded_bytes <= y.stash_bytes - y.offloaded_bytes &&
+               x.working_bytes <= y.working_bytes && x.fixed_bytes <= y.fixed_bytes;
+      });
+}
+
+/// [config]: its variants but those that never fit where another does not.
+using LeanVariants = std::vector<std::vector<std::int32_t>>;
+
+LeanVariants lean_variants(const MixedProblem& problem) {
+  LeanVariants lean;
+  for (const MixedConfig& config : problem.configs) {
+    std::vector<std::int32_t>& kept = lean.emplace_back();
+    for (std::size_t w = 0; w < config.variants.size(); ++w) {
+      const MixedVariant& variant = config.variants[w];
+      const auto of = [&](std::int32_t other) -> const MixedVariant& {
+        return config.variants[at(other)];
+      };
+      if (std::any_of(kept.begin(), kept.end(),
+                      [&](std::int32_t other) { return needs_no_more(of(other), variant); })) {
+        continue;
+      }
+      std::erase_if(kept, [&](std::int32_t other) { return needs_no_more(variant, of(other)); });
+      kept.push_back(static_cast<std::int32_t>(w));
+    }
+  }
+  return lean;
+}
 
 /// Which pipelines fit with `extra_bytes` more on each device.
 class Coverage {
  public:
-  Coverage(const MixedProblem& problem, double extra_bytes)
+  Coverage(const MixedProblem& problem, const LeanVariants& lean, double extra_bytes,
+           std::int64_t& steps_left)
       : problem_(problem),
+        lean_(lean),
         extra_bytes_(extra_bytes),
-        layers_(static_cast<std::int32_t>(problem.cut_class.size()) - 1) {}
+        layers_(static_cast<std::int32_t>(problem.cut_class.size()) - 1),
+        steps_left_(steps_left) {}
 
   /// The first that is met; nullopt: there is none.
   std::optional<MixedPipeline> run();
@@ -41,33 +86,36 @@ class Coverage {
   struct Longest {
     std::int32_t left = 0, variant = 0;
   };
-  std::vector<Longest> longest_stages(std::size_t config, std::int64_t in_flight) const;
+  std::vector<Longest> longest_stages(std::size_t config, std::int64_t in_flight);
   void extend(const std::vector<std::int32_t>& used, const Labels& from, std::int64_t depth,
               Level& next);
   MixedPipeline rebuild(std::vector<std::int32_t> used) const;
 
   const MixedProblem& problem_;
+  const LeanVariants& lean_;
   double extra_bytes_ = 0;
   std::int32_t layers_ = 0;
-  std::int64_t steps_ = 0;
-  std::vector<std::vector<Longest>> longest_;  ///< [config][right end], at the present depth.
-  std::vector<Level> levels_;                  ///< [stages so far]
+  std::int64_t& steps_left_;
+  std::vector<std::vector<Longest>>
+      longest_;                ///< [config][right end] at the present depth; empty: not asked yet.
+  std::vector<Level> levels_;  ///< [stages so far]
 };
 
 /// Left ends move right with right ends, so each way is a window over the layers.
 std::vector<Coverage::Longest> Coverage::longest_stages(std::size_t config,
-                                                        std::int64_t in_flight) const {
+                                                        std::int64_t in_flight) {
   std::vector<Longest> longest(at(layers_) + 1);
   for (std::int32_t right = 0; right <= layers_; ++right) longest[at(right)].left = right;
   const std::vector<MixedVariant>& variants = problem_.configs[config].variants;
-  for (std::size_t w = 0; w < variants.size(); ++w) {
-    MemoryForm memory = variants[w].memory;
+  for (const std::int32_t w : lean_[config]) {
+    MemoryForm memory = variants[at(w)].memory;
     memory.available_bytes += extra_bytes_;
+    const std::vector<std::int32_t> first =
+        first_fitting_layers(variants[at(w)].layers, memory, static_cast<double>(in_flight));
+    steps_left_ -= layers_;
     for (std::int32_t right = 1; right <= layers_; ++right) {
-      const std::int32_t left = first_of_longest_run(std::span(variants[w].layers).first(at(right)),
-                                                     memory, static_cast<double>(in_flight));
-      if (left < longest[at(right)].left) {
-        longest[at(right)] = {left, static_cast<std::int32_t>(w)};
+      if (first[at(right)] < longest[at(right)].left) {
+        longest[at(right)] = {first[at(right)], w};
       }
     }
   }
@@ -87,11 +135,15 @@ void Coverage::extend(const std::vector<std::int32_t>& used, const Labels& from,
       there = there && then[k] <= problem_.capacity[k];
     }
     if (!there || !problem_.costs->allows(used, static_cast<std::int32_t>(config))) continue;
+    if (longest_[config].empty()) {
+      longest_[config] =
+          longest_stages(config, one_f_one_b_in_flight(depth, problem_.micro_batches));
+    }
     Labels& to = next[std::move(then)];
     to.resize(at(layers_) + 1);
     std::int32_t marked = layers_;  // All from here on have been looked at.
     for (std::int32_t right = layers_; right > 0; --right) {
-      ++steps_;
+      --steps_left_;
       if (from[at(right)].config < 0) continue;
       const Longest& longest = longest_[config][at(right)];
       for (std::int32_t left = std::min(marked, right) - 1;
@@ -124,13 +176,10 @@ std::optional<MixedPipeline> Coverage::run() {
   all.back().config = 0;
   levels_.push_back({{std::vector<std::int32_t>(problem_.capacity.size(), 0), std::move(all)}});
   std::int64_t in_flight = 0;
-  for (std::int64_t depth = 1; depth <= most && steps_ < kMostShortageSteps; ++depth) {
+  for (std::int64_t depth = 1; depth <= most && steps_left_ > 0; ++depth) {
     const std::int64_t held = one_f_one_b_in_flight(depth, problem_.micro_batches);
     if (std::exchange(in_flight, held) != held) {
-      longest_.clear();
-      for (std::size_t config = 0; config < problem_.configs.size(); ++config) {
-        longest_.push_back(longest_stages(config, in_flight));
-      }
+      longest_.assign(problem_.configs.size(), {});
     }
     Level next;
     for (const auto& [used, reached] : levels_.back()) extend(used, reached, depth, next);
@@ -167,10 +216,12 @@ MixedShortage shortage_of(const MixedProblem& problem, MixedPipeline pipeline) {
 
 }  // namespace
 
-std::optional<MixedShortage> least_shortage(const MixedProblem& problem, double below_bytes) {
+std::optional<MixedShortage> least_shortage(const MixedProblem& problem, double below_bytes,
+                                            std::int64_t& steps_left) {
   if (problem.configs.empty()) return std::nullopt;
+  const LeanVariants lean = lean_variants(problem);
   const auto within = [&](double extra_bytes) -> std::optional<MixedShortage> {
-    auto pipeline = Coverage(problem, extra_bytes).run();
+    auto pipeline = Coverage(problem, lean, extra_bytes, steps_left).run();
     if (!pipeline.has_value()) return std::nullopt;
     return shortage_of(problem, std::move(*pipeline));
   };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "braid/planners/mixed/problem.h"
@@ -17,8 +18,9 @@ struct MixedShortage {
 /// The pipeline whose stages all fit when every device gets as few bytes more as possible, to a
 /// thousandth of these; host memory stays as it is. For each number of bytes a search over (stages,
 /// devices used) of the layers that may be left in front. Nullopt when no number of bytes below
-/// `below_bytes` is enough. On very large systems, where 20 million stages tried are not the whole
-/// of such a search, it may not be the nearest.
-std::optional<MixedShortage> least_shortage(const MixedProblem& problem, double below_bytes);
+/// `below_bytes` is enough. Takes what it tries from `steps_left`, stages and layers of stages;
+/// where that runs out, it may not be the nearest.
+std::optional<MixedShortage> least_shortage(const MixedProblem& problem, double below_bytes,
+                                            std::int64_t& steps_left);
 
 }  // namespace braid

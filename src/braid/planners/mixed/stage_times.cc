@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <span>
 
 #include "braid/base/infinity.h"
 #include "braid/plan/totals.h"
@@ -85,19 +84,7 @@ const std::vector<std::int32_t>& MixedStageTimes::first_fitting(std::size_t conf
   std::vector<std::int32_t>& first = by_in_flight[at(in_flight)];
   if (!first.empty()) return first;
   const MixedVariant& run = problem_.configs[config].variants[variant];
-  const bool on_device =
-      run.memory.host_per_dense_parameter <= 0 && run.memory.host_per_expert_parameter <= 0 &&
-      std::all_of(run.layers.begin(), run.layers.end(),
-                  [](const ChainLayer& layer) { return layer.offloaded_bytes <= 0; });
-  if (on_device) {
-    first = first_fitting_layers(run.layers, run.memory, static_cast<double>(in_flight));
-    return first;
-  }
-  first.assign(layers_ + 1, 0);
-  for (std::size_t right = 1; right <= layers_; ++right) {
-    first[right] = first_of_longest_run(std::span(run.layers).first(right), run.memory,
-                                        static_cast<double>(in_flight));
-  }
+  first = first_fitting_layers(run.layers, run.memory, static_cast<double>(in_flight));
   return first;
 }
 
