@@ -56,7 +56,10 @@ std::string refusal_of_fixed(const TrainerLimits& can, const SpaceOptions& space
   }
   form.recompute = space.recompute.value_or(can.recompute.front());
   form.sequence_parallel = space.sequence_parallel.value_or(can.sequence_parallel.front());
-  if (space.zero) {
+  // A stage of ZeRO that pipelines lack leaves plans of one stage.
+  const bool in_one_stage = space.zero && form.pp > 1 && space.pp.allows(1) &&
+                            !can.allows(*space.zero, form.pp) && can.allows(*space.zero, 1);
+  if (space.zero && !in_one_stage) {
     form.zero = *space.zero;
   } else {
     form.zero =

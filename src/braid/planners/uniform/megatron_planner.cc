@@ -22,6 +22,7 @@ namespace {
 struct RuleSettings {
   int ep = 1, micro_batch = 1;
   Recompute recompute = Recompute::full;
+  bool sequence_parallel = false;
 };
 
 class MegatronRule {
@@ -56,6 +57,7 @@ class MegatronRule {
 
   /// For given tensor and pipeline degrees; nullopt when the batch or the layers do not allow it.
   std::optional<Configuration> configuration(int tp, int pp, const RuleSettings& settings) const;
+  bool wants_the_other(Configuration configuration) const;
   /// Degrees tp and pp in the order in which the rule tries them.
   std::vector<std::pair<int, int>> order(const RuleSettings& settings) const;
   /// The first that fits.
@@ -93,14 +95,25 @@ std::optional<Configuration> MegatronRule::configuration(int tp, int pp,
   if (limits_.global_batch / replicas % configuration.micro_batch != 0) return std::nullopt;
   configuration.num_micro_batches = limits_.global_batch / replicas / configuration.micro_batch;
   if (configuration.num_micro_batches > kMostPlannedPasses / pp) return std::nullopt;
-  configuration.sequence_parallel = space_.sequence_parallel.value_or(false) && tp > 1;
+  configuration.sequence_parallel = settings.sequence_parallel && tp > 1;
   configuration.recompute = settings.recompute;
   configuration.zero = space_.zero.value_or(Zero::none);
   const Execution how = to_execution(configuration);
-  if (!refusal(limits_.split, how).empty() || !is_listed(space_, configuration)) {
+  if (!refusal(limits_.split, how).empty() || !is_listed(space_, configuration) ||
+      wants_the_other(configuration)) {
     return std::nullopt;
   }
   return configuration;
+}
+
+/// Whether the trainer takes these degrees only with sequence parallelism where there is none, or
+/// only without.
+bool MegatronRule::wants_the_other(Configuration configuration) const {
+  if (configuration.tp == 1 || refusal(space_.can, to_parallelism(configuration)).empty()) {
+    return false;
+  }
+  configuration.sequence_parallel = !configuration.sequence_parallel;
+  return refusal(space_.can, to_parallelism(configuration)).empty();
 }
 
 // Tensor parallelism grows first, within the node; then the pipeline.
@@ -171,7 +184,8 @@ void check_homogeneous(const System& system) {
               "plan on one group of " + system.name);
 }
 
-/// Recomputation from none to full, every split of experts, every micro-batch size.
+/// Recomputation from none to full, every split of experts, every micro-batch size, sequence
+/// parallelism or none.
 std::vector<RuleSettings> all_settings(const SpaceLimits& limits, const SpaceOptions& space) {
   SpaceOptions whole_sequence = space;
   whole_sequence.cp = 1;
@@ -184,7 +198,10 @@ std::vector<RuleSettings> all_settings(const SpaceLimits& limits, const SpaceOpt
     if (recompute != space.recompute.value_or(recompute) || !space.can.allows(recompute)) continue;
     for (const int ep : expert_degrees) {
       for (const int micro_batch : micro_batches_of(limits.global_batch, space)) {
-        all.push_back({ep, micro_batch, recompute});
+        for (const bool sequence_parallel : space.can.sequence_parallel) {
+          if (sequence_parallel != space.sequence_parallel.value_or(sequence_parallel)) continue;
+          all.push_back({ep, micro_batch, recompute, sequence_parallel});
+        }
       }
     }
   }
@@ -203,8 +220,13 @@ Outcome plan_megatron(const Job& job, const System& system, const SpaceOptions& 
 Outcome plan_megatron_rule(const Job& job, const System& system, const SpaceOptions& space,
                            const Budget&, const Progress&) {
   check_homogeneous(system);
-  const RuleSettings bare = {space.ep.least(), space.micro_batch.least(),
-                             space.recompute.value_or(Recompute::full)};
+  RuleSettings bare = {space.ep.least(), space.micro_batch.least(),
+                       space.recompute.value_or(Recompute::full),
+                       space.sequence_parallel.value_or(false)};
+  Outcome outcome = MegatronRule(job, system, space).run({&bare, 1}, "megatron-rule");
+  if (!outcome.candidates.empty() || space.sequence_parallel) return outcome;
+  // Some models are trained with it alone.
+  bare.sequence_parallel = true;
   return MegatronRule(job, system, space).run({&bare, 1}, "megatron-rule");
 }
 
