@@ -53,12 +53,33 @@ std::optional<Recompute> parse_recompute(std::string_view name) {
 }
 std::optional<Axis> parse_axis(std::string_view name) { return find_value(kAxes, name); }
 
+namespace {
+
+/// Whether a stage begins with more samples than 1F1B needs where transfers take no time, which is
+/// a micro-batch for each stage from it on.
+bool has_deep_warm_ups(const Plan& plan) {
+  std::int64_t largest = 1;
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    largest = std::max<std::int64_t>(largest, form_of(plan, s).micro_batch);
+  }
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const auto& own = plan.stages[s].own;
+    if (!own || !own->warm_up) continue;
+    const auto from_it_on = static_cast<std::int64_t>(plan.stages.size() - s);
+    if (*own->warm_up * form_of(plan, s).micro_batch > from_it_on * largest) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 std::string schedule_text(const Plan& plan) {
   const bool own = std::any_of(plan.stages.begin(), plan.stages.end(), [](const Stage& stage) {
     return stage.own.has_value() && !stage.own->passes.empty();
   });
   if (own) return "own order";
-  return plan.stages.size() == 1 ? "one stage" : std::string(name_of(plan.parallel.schedule));
+  if (plan.stages.size() == 1) return "one stage";
+  return std::string(name_of(plan.parallel.schedule)) + (has_deep_warm_ups(plan) ? "+" : "");
 }
 
 std::string own_order_text(const Stage& stage) {

@@ -18,7 +18,8 @@ std::optional<Recompute> parse_recompute(std::string_view name);
 std::optional<Axis> parse_axis(std::string_view name);
 
 /// For people: the name of the plan's schedule, "own order" where a stage has passes of its own,
-/// "one stage" where there is nothing to order.
+/// "one stage" where there is nothing to order; "1f1b+" where stages begin with more micro-batches
+/// in flight than 1F1B has.
 std::string schedule_text(const Plan& plan);
 
 /// For people: "3 in flight", with the passes where the stage has an order of its own; empty where

@@ -91,6 +91,10 @@ std::string marks_legend(std::span<const PlanRow> rows) {
          "sp: with sequence parallelism");
   add_if(any([](const FormText& form) { return form.ep.ends_with("whole"); }),
          "whole: tensor parallel ranks do not divide experts");
+  add_if(std::any_of(
+             rows.begin(), rows.end(),
+             [](const PlanRow& row) { return schedule_text(row.candidate->plan).ends_with("+"); }),
+         "1f1b+: with more micro-batches in flight than 1F1B has, which hides transfers");
   std::string kept;
   for (const auto& offload : kOffloads) {
     const bool occurs = any([&](const FormText& form) {
