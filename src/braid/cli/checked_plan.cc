@@ -30,6 +30,7 @@ CheckedOutcome plan_and_check(const LoadedJob& loaded, const PlannerEntry& plann
   const auto start = std::chrono::steady_clock::now();
   checked.outcome = planner.plan(loaded.job, loaded.system, loaded.space, loaded.budget, progress);
   checked.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  checked.outcome.trainer_notes = loaded.trainer_notes;
   std::vector<std::string>& assumptions = checked.outcome.assumptions;
   assumptions.insert(assumptions.begin(), loaded.assumptions.begin(), loaded.assumptions.end());
   if (!checked.outcome.candidates.empty()) {

@@ -51,6 +51,7 @@ Json to_json(const ConfigurationEvaluation& evaluation) {
   json["not_given"] = evaluation.not_given;
   json["not_known"] = evaluation.not_known;
   json["not_modelled"] = evaluation.not_modelled;
+  json["trainer_notes"] = evaluation.trainer_notes;
   json["assumptions"] = evaluation.assumptions;
   return json;
 }

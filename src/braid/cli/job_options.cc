@@ -77,9 +77,9 @@ void add_job(Verb& app, JobOptions& o) {
   add_count(app, "--seq-len", o.seq_len, 1, std::int64_t{1} << 28,
             "Tokens per sample (default: the model's own maximum)")
       .group(kJob);
-  app.add_option("--precision", o.precision,
-                 "bf16, fp16, fp8, tf32 or fp32 (default: the first of bf16, fp16 and fp32 that "
-                 "the chips list)")
+  add_text(app, "--precision", o.precision,
+           "bf16, fp16, fp8, tf32 or fp32 (default: the first of bf16, fp16 and fp32 that "
+           "the chips list)")
       .group(kJob);
   add_text(app, "--for", o.trainer,
            "The trainer that is to run the plan: a name of braid list trainers, or a YAML file "
@@ -95,8 +95,8 @@ void add_system(Verb& app, JobOptions& o) {
   add_text(app, "--chip", o.chip, "A single device instead of a cluster").group(kSystem);
   add_text(app, "--max-memory", o.max_memory, "Use no more device memory than this, e.g. '40 GiB'")
       .group(kSystem);
-  app.add_option("--calibration", o.calibration,
-                 "Achieved efficiencies of your own cluster, from braid calibrate --out")
+  add_text(app, "--calibration", o.calibration,
+           "Achieved efficiencies of your own cluster, from braid calibrate --out")
       .group(kSeldom);
 }
 
@@ -381,14 +381,7 @@ TrainerFile set_job_trainer(const JobOptions& o, const std::vector<const Planner
     }
   }
   TrainerFile trainer = choose_trainer(name, needs);
-  if (const std::string reason = name.empty() ? why_not_usual(needs) : ""; !reason.empty()) {
-    loaded.assumptions.push_back("run by " + trainer.name +
-                                 ", which stands for the best that a trainer can do: " + reason +
-                                 " (--for names another)");
-  }
-  if (std::string assumed = assumed_of_trainer(trainer, needs); !assumed.empty()) {
-    loaded.assumptions.push_back(std::move(assumed));
-  }
+  loaded.trainer_notes = trainer_notes(trainer, needs, !name.empty());
   set_trainer(trainer, loaded.system, loaded.job, loaded.space);
   if (basis.run != nullptr && basis.run->trainer == trainer.name) {
     const TrainerBehaviour usual = loaded.job.trainer.does;

@@ -58,10 +58,11 @@ struct LoadedJob {
   Job job;  ///< Refers to `graph`: not to be moved apart.
   PlannerOptions space;
   Budget budget;
-  std::vector<std::string> assumptions;  ///< For what was not given.
-  std::optional<System> unlimited;       ///< The system without --max-memory, where that is given.
-  std::string max_memory;                ///< As it is given.
-  bool unusual_trainer = false;          ///< By what is read, it does not do what it usually does.
+  std::vector<std::string> assumptions;    ///< For what was not given.
+  std::vector<std::string> trainer_notes;  ///< See trainer_notes() of planners/trainer_choice.h.
+  std::optional<System> unlimited;  ///< The system without --max-memory, where that is given.
+  std::string max_memory;           ///< As it is given.
+  bool unusual_trainer = false;     ///< By what is read, it does not do what it usually does.
 };
 
 /// A cluster by its name, or a single device by its chip's. Throws Error unless one is given.

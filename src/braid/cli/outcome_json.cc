@@ -221,6 +221,7 @@ Json outcome_to_json(const Outcome& outcome, const std::string& planner, double 
     part["parallel"] = to_json(candidate.plan.parallel);
     json["alternatives"].push_back(std::move(part));
   }
+  json["trainer_notes"] = outcome.trainer_notes;
   json["assumptions"] = outcome.assumptions;
   return json;
 }

@@ -5,6 +5,7 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -111,6 +112,9 @@ int run_program(int argc, char** argv) {
     return fail(error.what());
   } catch (const std::bad_alloc&) {
     return fail("this needs more memory than there is");
+  } catch (const std::system_error& error) {
+    // Of fmt, which prints what the verbs do not write to files.
+    return fail(std::string("cannot write to standard output: ") + error.code().message());
   } catch (const std::exception& error) {
     std::fprintf(stderr, "braid: internal error: %s\n", error.what());
     return kInternal;

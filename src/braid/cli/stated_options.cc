@@ -18,8 +18,10 @@
 #include "braid/frontend/model.h"
 #include "braid/frontend/shaped_decoder.h"
 #include "braid/plan/direct_stages.h"
+#include "braid/plan/execution_of.h"
 #include "braid/plan/names.h"
 #include "braid/plan/plan_json.h"
+#include "braid/profile/split_limits.h"
 #include "braid/trainers/exchange/chosen_recipe.h"
 #include "braid/trainers/registry.h"
 
@@ -285,14 +287,31 @@ Parallelism usual_form(const JobOptions& job, const TrainerUsual& usual,
   note(!job.pp.list().empty(), "--pp", "1");
   note(!job.micro_batch.list().empty(), "--micro-batch", "1");
   p.sequence_parallel = usual.sequence_parallel;
-  by_trainer(given(job.tp) <= 1 || !job.sequence_parallel.empty(), "--sequence-parallel",
-             p.sequence_parallel ? "on" : "off");
   p.recompute = usual.recompute;
   by_trainer(!job.recompute.empty(), "--recompute", name_of(p.recompute));
   p.zero = usual.zero;
   by_trainer(job.zero >= 0, "--zero", name_of(p.zero));
   p.whole_experts = usual.whole_experts && given(job.ep) > 1;
   return p;
+}
+
+/// As the trainer usually has it, or as it and the model take it where they refuse that.
+void choose_sequence_parallel(const StatedDefaults& defaults, Parallelism& p,
+                              std::vector<std::string>& not_given) {
+  const SplitLimits split = split_limits(defaults.graph);
+  const auto refused = [&](bool on) {
+    Parallelism tried = p;
+    tried.sequence_parallel = on;
+    const std::string reason = refusal(defaults.can, tried);
+    return reason.empty() ? refusal(split, execution_of(tried)) : "the trainer " + reason;
+  };
+  const bool usual = p.sequence_parallel;
+  const std::string reason = refused(usual);
+  const bool other = !reason.empty() && refused(!usual).empty();
+  p.sequence_parallel = other ? !usual : usual;
+  not_given.push_back(fmt::format("--sequence-parallel: {}, as {}",
+                                  p.sequence_parallel ? "on" : "off",
+                                  other ? reason : "the trainer usually has it"));
 }
 
 /// What the form says, or what its other degrees leave of the devices.
@@ -371,14 +390,22 @@ StatedConfiguration stated_configuration(const JobOptions& job, const StatedOpti
     if (run->steps_of_batch > 0) p.micro_batch = micro_batch_of(*run, p, defaults);
     not_given.push_back(fmt::format("--micro-batch: {}", p.micro_batch));
   }
-  if (!job.sequence_parallel.empty()) p.sequence_parallel = job.sequence_parallel == "on";
-  p.sequence_parallel = p.sequence_parallel && p.tp > 1;
   if (!job.whole_experts.empty()) p.whole_experts = job.whole_experts == "on";
   p.whole_experts = p.whole_experts && p.tp > 1;
   if (!job.recompute.empty()) p.recompute = *parse_recompute(job.recompute);
   if (job.zero >= 0) p.zero = static_cast<Zero>(job.zero);
   if (p.vp > 1) p.schedule = ScheduleKind::interleaved;
   if (!job.schedule.empty()) p.schedule = *parse_schedule(job.schedule);
+  if (p.pp == 1 && p.schedule == ScheduleKind::gpipe) {
+    p.schedule = ScheduleKind::one_f_one_b;
+    not_given.emplace_back("--schedule: none, as a plan of one stage has none");
+  }
+  if (!job.sequence_parallel.empty()) {
+    p.sequence_parallel = job.sequence_parallel == "on";
+  } else if (run == nullptr && p.tp > 1) {
+    choose_sequence_parallel(defaults, p, not_given);
+  }
+  p.sequence_parallel = p.sequence_parallel && p.tp > 1;
   if (!options.offload.empty()) set_offload(options.offload, p);
   if (!options.order.empty()) p.order = parse_order(options.order);
   const std::int64_t chunks = std::int64_t{p.pp} * p.vp;

@@ -48,12 +48,14 @@ void take_accumulation(const Import& run, const JobOptions& options, LoadedJob& 
 struct StatedDefaults {
   const Import* run = nullptr;  ///< Read from a trainer's command line or file.
   const TrainerUsual& usual;    ///< Where that is null.
+  const TrainerLimits& can;
   const Graph& graph;
   std::int64_t devices = 0, global_batch = 0;
 };
 
 /// The configuration that the options state. `not_given` gets a line for everything that is as the
-/// trainer usually has it. Throws Error naming the option.
+/// trainer usually has it; sequence parallelism is otherwise where that is refused. Throws Error
+/// naming the option.
 StatedConfiguration stated_configuration(const JobOptions& job, const StatedOptions& options,
                                          const StatedDefaults& defaults,
                                          std::vector<std::string>& not_given);

@@ -24,6 +24,7 @@
 #include "braid/planners/job/outcomes.h"
 #include "braid/report/devices_text.h"
 #include "braid/report/form_text.h"
+#include "braid/report/heading.h"
 #include "braid/report/plan_assumptions.h"
 #include "braid/report/plan_text.h"
 #include "braid/report/plans_table.h"
@@ -248,7 +249,7 @@ std::string heading(const LoadedJob& loaded) {
   const std::int64_t tokens = seq_len_of(loaded);
   if (tokens > 0) text += fmt::format(", {} tokens each", tokens);
   return text + ", " + name_of(loaded.job.precision) + ", run by " + loaded.job.trainer.name +
-         "\n\n";
+         "\n" + notes_text(loaded.trainer_notes);
 }
 
 /// Why a planner has no plan, or one that does not hold; empty otherwise.
@@ -307,6 +308,7 @@ Json to_json(const LoadedJob& loaded, const std::vector<Compared>& all) {
   json["seq_len"] = seq_len_of(loaded);
   json["precision"] = name_of(loaded.job.precision);
   json["trainer"] = loaded.job.trainer.name;
+  json["trainer_notes"] = loaded.trainer_notes;
   json["rows"] = Json::array();
   for (const Compared& compared : all) {
     const std::string& name = compared.name;

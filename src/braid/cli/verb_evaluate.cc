@@ -182,14 +182,15 @@ int run(EvaluateOptions options, const Verb& verb) {
                                               {.own_code = true, .run = from ? &*from : nullptr});
   ConfigurationEvaluation evaluation;
   const TrainerUsual usual = usual_of(trainer, loaded.system, loaded.job);
+  const TrainerLimits can = limits_with(from, loaded.space.can);
   const StatedConfiguration stated =
       stated_configuration(options.job, options.stated,
-                           {from ? &*from : nullptr, usual, loaded.graph,
+                           {from ? &*from : nullptr, usual, can, loaded.graph,
                             loaded.system.device_count, loaded.job.global_batch},
                            evaluation.not_given);
   if (from) take_notes(*from, options, loaded, evaluation);
   evaluation.unusual_trainer = loaded.unusual_trainer;
-  const TrainerLimits can = limits_with(from, loaded.space.can);
+  evaluation.trainer_notes = loaded.trainer_notes;
   evaluation.mine = stated_plan(loaded.job, loaded.system, can, stated);
   const Outcome begun = begin_outcome(loaded.job, loaded.system);
   evaluation.bound = begun.physical_bound;

@@ -1,12 +1,15 @@
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "braid/base/document.h"
+#include "braid/base/error.h"
 #include "braid/base/file.h"
 #include "braid/cli/change_of_trainer.h"
 #include "braid/cli/run_cost_options.h"
@@ -28,7 +31,17 @@ struct ExportOptions {
   RunCostOptions run;  ///< Of report.
 };
 
+/// Throws Error where the output would take the plan's place.
+void check_output(const ExportOptions& options) {
+  std::error_code failed;
+  if (options.output == "-" || !std::filesystem::equivalent(options.plan, options.output, failed)) {
+    return;
+  }
+  throw Error(Where{"", 0, "--output"}, "it is the plan's own file", "name another file");
+}
+
 int run_export(const ExportOptions& options) {
+  check_output(options);
   const ValidPlan valid = read_valid_plan(options.plan);
   const Export result =
       export_plan(valid.plan, options.target, options.output == "-" ? "" : options.output);
@@ -45,6 +58,7 @@ int run_export(const ExportOptions& options) {
 }
 
 int run_report(const ExportOptions& options) {
+  if (!options.output.empty()) check_output(options);
   const std::optional<RunQuestion> question = run_question(options.run);
   const Document document = Document::parse_file(options.plan);
   const Alternatives alternatives = alternatives_from_json(document.root());

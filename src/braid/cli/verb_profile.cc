@@ -113,7 +113,7 @@ Run add_profile(CLI::App& app) {
   add_text(verb, "--for", options->trainer, "Whose kernels: as for braid plan");
   add_count(verb, "--seq-len", options->seq_len, 1, std::int64_t{1} << 28, "Tokens per sample");
   add_dims(verb, options->dims);
-  verb.add_option("--precision", options->precision, "As for braid plan");
+  add_text(verb, "--precision", options->precision, "As for braid plan");
   const auto list = [&verb](const char* name, std::vector<std::string>& values, const char* help) {
     verb.add_option(name, values, help).delimiter(',').type_name("N,N").one_value();
   };

@@ -10,7 +10,7 @@
 #include "braid/base/rounding.h"
 #include "braid/plan/stage_context.h"
 #include "braid/report/confidence_text.h"
-#include "braid/report/devices_text.h"
+#include "braid/report/heading.h"
 #include "braid/report/plan_text.h"
 #include "braid/report/plans_table.h"
 #include "braid/report/run_costs_text.h"
@@ -19,12 +19,6 @@
 
 namespace braid {
 namespace {
-
-std::string heading(const Plan& plan) {
-  return fmt::format("{} ({} parameters) on {}: {}, run by {}\n\n", plan.model,
-                     format_count(plan.model_parameters), plan.system.name,
-                     devices_text(plan.system), plan.trainer.name);
-}
 
 /// Whether mine fits and is faster than all that was found.
 bool is_faster(const ConfigurationEvaluation& evaluation) {
@@ -181,7 +175,7 @@ std::string run_text(const ConfigurationEvaluation& evaluation) {
 
 std::string evaluation_text(const ConfigurationEvaluation& evaluation) {
   const Metrics& mine = evaluation.mine.candidate.metrics;
-  return heading(evaluation.mine.candidate.plan) + table_text(evaluation) + verdict(evaluation) +
+  return heading_text(evaluation.mine.candidate.plan, evaluation.trainer_notes) + table_text(evaluation) + verdict(evaluation) +
          terms_text(evaluation) + memory_text(evaluation) + changes_text(evaluation) +
          run_text(evaluation) +
          titled_lines("How sure yours is: four of five measurements lie within",

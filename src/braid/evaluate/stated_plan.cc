@@ -48,7 +48,8 @@ Parallelism completed(Parallelism p, const Job& job, const System& system) {
     if (shards > system.device_count || system.device_count % shards != 0) {
       throw Error(fmt::format("tp {}, pp {} and cp {} make {} devices, which do not divide the {}",
                               p.tp, p.pp, p.cp, shards, system.device_count),
-                  "give --dp, and the devices beyond stay idle");
+                  shards > system.device_count ? "choose smaller degrees"
+                                               : "give --dp, and the devices beyond stay idle");
     }
     p.dp = static_cast<int>(system.device_count / shards);
   }

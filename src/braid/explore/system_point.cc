@@ -84,14 +84,14 @@ WorkloadPlan plan_workload(const SystemSpace& space, std::size_t workload, std::
     const TrainerNeeds needs{&job, &system, &options, planners};
     if (space.trainer) check_trainer(*space.trainer, needs);
     const TrainerFile& trainer = space.trainer ? *space.trainer : usual_trainer(needs);
-    const std::string assumed = assumed_of_trainer(trainer, needs);
+    const std::vector<std::string> notes = trainer_notes(trainer, needs, space.trainer.has_value());
     set_trainer(trainer, system, job, options);
     adapt_graph(job.trainer.does, planned.graph);
     PlannerOptions all = options;
     all.phaze_objective = space.phaze_objective;
     planned.outcome =
         find_planner(space.planners[planner]).plan(job, system, all, space.budget, {});
-    if (!assumed.empty()) planned.outcome.assumptions.push_back(assumed);
+    planned.outcome.trainer_notes = notes;
   } catch (const Error& refusal) {
     planned.refusal = refusal.what();
   }
@@ -133,8 +133,8 @@ PlannedPoint plan_point(const SystemSpace& space, const SpacePoint& point,
     if (space.has_powers) result.joules += other_watts(system, cost) * outcome.objective;
   }
   result.assumptions = space.workloads[point[kWorkloadAxis]].assumptions;
-  for (const auto& lines :
-       {plan_assumptions(&of.graph, outcome.candidates.front().plan), outcome.assumptions}) {
+  for (const auto& lines : {plan_assumptions(&of.graph, outcome.candidates.front().plan),
+                            outcome.trainer_notes, outcome.assumptions}) {
     result.assumptions.insert(result.assumptions.end(), lines.begin(), lines.end());
   }
   planned.plan = std::move(outcome.candidates.front().plan);

@@ -91,6 +91,8 @@ struct Outcome {
   std::int64_t evaluated = 0;  ///< Configurations evaluated in full.
   std::optional<Infeasibility> infeasibility;
   std::vector<std::string> assumptions;  ///< Assumptions, for the user.
+  /// What a reader has to know of the trainer before the figures, a sentence each.
+  std::vector<std::string> trainer_notes;
 };
 
 /// What the search is for. There is at least one candidate.

@@ -93,12 +93,6 @@ const TrainerFile& usual_trainer(const TrainerNeeds& needs) {
   return refusal(first, needs).empty() ? first : ideal_trainer();
 }
 
-std::string why_not_usual(const TrainerNeeds& needs) {
-  const TrainerFile& first = first_choice(needs);
-  const std::string reason = refusal(first, needs);
-  return reason.empty() ? "" : first.name + " " + reason;
-}
-
 namespace {
 
 /// What its exporter says of any plan of the job.
@@ -118,10 +112,23 @@ std::string refusal_of_named(const TrainerFile& trainer, const TrainerNeeds& nee
 
 }  // namespace
 
-std::string assumed_of_trainer(const TrainerFile& trainer, const TrainerNeeds& needs) {
+std::vector<std::string> trainer_notes(const TrainerFile& trainer, const TrainerNeeds& needs,
+                                       bool named) {
+  std::vector<std::string> notes;
+  const TrainerFile& first = first_choice(needs);
+  const std::string reason = named ? "" : refusal(first, needs);
+  if (!reason.empty()) {
+    notes.push_back(
+        fmt::format("Run by {}, the best that a trainer can do, as {} {}: do not compare its times "
+                    "with those of {} (--for names another trainer).",
+                    trainer.name, first.name, reason, first.name));
+  }
   const std::string lack = lack_of(trainer, needs);
-  if (lack.empty()) return "";
-  return fmt::format("{} as it comes {}; assumed: you add that to it yourself", trainer.name, lack);
+  if (!lack.empty()) {
+    notes.push_back(fmt::format("As it comes, {} {}; assumed: you add that to it yourself.",
+                                trainer.name, lack));
+  }
+  return notes;
 }
 
 TrainerFile choose_trainer(const std::string& name, const TrainerNeeds& needs) {

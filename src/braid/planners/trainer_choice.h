@@ -25,14 +25,14 @@ std::string refusal(const TrainerFile& trainer, const TrainerNeeds& needs);
 /// cannot run the job or a chip is a design (Chip::accelerator).
 const TrainerFile& usual_trainer(const TrainerNeeds& needs);
 
-/// Why that is kIdealTrainer, such as "megatron trains language models only"; empty where it is
-/// not.
-std::string why_not_usual(const TrainerNeeds& needs);
-
-/// Of a trainer that runs the job all the same, as nobody named it or with needs.own_code: what no
-/// plan of it could be written for (job_refusal), as an assumption, "megatron as it comes …;
-/// assumed: you add that to it yourself"; empty: nothing.
-std::string assumed_of_trainer(const TrainerFile& trainer, const TrainerNeeds& needs);
+/// What a reader of figures that hold for `trainer` has to know before them, a sentence each:
+///   Run by ideal, the best that a trainer can do, as megatron trains language models only: …
+///   As it comes, megatron has no script for t5-large; assumed: you add that to it yourself.
+/// The first where nobody `named` the trainer and it is kIdealTrainer for want of the default one;
+/// the second of what runs all the same though no plan of it could be written (job_refusal), as
+/// nobody named the trainer or with needs.own_code.
+std::vector<std::string> trainer_notes(const TrainerFile& trainer, const TrainerNeeds& needs,
+                                       bool named);
 
 /// Throws Error, with those of the catalogue that can, when the trainer cannot run the job; unless
 /// needs.own_code also when no plan of it could be written.

@@ -1,0 +1,23 @@
+#include "braid/report/heading.h"
+
+#include <fmt/format.h>
+
+#include "braid/base/quantity.h"
+#include "braid/report/devices_text.h"
+
+namespace braid {
+
+std::string notes_text(std::span<const std::string> trainer_notes) {
+  std::string text;
+  for (const std::string& note : trainer_notes) text += note + "\n";
+  return text + "\n";
+}
+
+std::string heading_text(const Plan& plan, std::span<const std::string> trainer_notes) {
+  return fmt::format(
+      "{} ({} parameters) on {}: {}{}\n{}", plan.model, format_count(plan.model_parameters),
+      plan.system.name, devices_text(plan.system),
+      plan.trainer.name.empty() ? "" : ", run by " + plan.trainer.name, notes_text(trainer_notes));
+}
+
+}  // namespace braid

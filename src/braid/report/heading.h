@@ -1,0 +1,17 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "braid/plan/plan.h"
+
+namespace braid {
+
+/// What a plan is of, a line: "gpt2-xl (1.56 B parameters) on p3.8xlarge: 16 × v100-sxm-16gb, run
+/// by megatron". Below it, a line each, the notes on its trainer; an empty line ends it.
+std::string heading_text(const Plan& plan, std::span<const std::string> trainer_notes);
+
+/// Lines that follow a heading of any kind: the notes, and an empty one.
+std::string notes_text(std::span<const std::string> trainer_notes);
+
+}  // namespace braid
