@@ -47,7 +47,8 @@ std::vector<Configuration> AllPipelines::ways_of(const Configuration& form) cons
   for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
     if (space_.recompute.value_or(recompute) != recompute) continue;
     for (const Zero zero : {Zero::none, Zero::optimizer, Zero::gradients, Zero::parameters}) {
-      if (space_.zero ? *space_.zero != zero : form.dp * form.cp == 1 && zero != Zero::none) continue;
+      if (space_.zero ? *space_.zero != zero : form.dp * form.cp == 1 && zero != Zero::none)
+        continue;
       Configuration way = form;
       way.recompute = recompute;
       way.zero = zero;
@@ -114,9 +115,8 @@ bool AllPipelines::is_tried(const Configuration& form) const {
   if (!space_.cp.list().empty() || form.cp == 1) return space_.cp.allows(form.cp);
   const std::vector<DeviceRun>& runs = costs_.runs();
   return space_.cp.allows(form.cp) &&
-         std::any_of(runs.begin(), runs.end(), [&](const DeviceRun& run) {
-           return run.devices_per_node % form.cp == 0;
-         }) &&
+         std::any_of(runs.begin(), runs.end(),
+                     [&](const DeviceRun& run) { return run.devices_per_node % form.cp == 0; }) &&
          std::any_of(runs.begin(), runs.end(), [&](const DeviceRun& run) {
            return form.cp * form.tp <= run.devices_per_node;
          });
