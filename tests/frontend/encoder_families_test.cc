@@ -162,6 +162,7 @@ TEST_P(Vit, TakesItsSequenceFromTheImage) {
   const Graph graph = load_model(GetParam().name, {});
   EXPECT_EQ(graph.seq_len, 197);
   EXPECT_EQ(layer_kind_count(graph), 3);
+  EXPECT_EQ(load_model(GetParam().name, {.seq_len = 197, .dims = {}}), graph);
   try {
     load_model(GetParam().name, {.seq_len = 128, .dims = {}});
     FAIL();

@@ -23,11 +23,7 @@ namespace {
 
 /// The plan's model in its working precision; throws Error where it is not what it was.
 Graph model_again(const Plan& plan) {
-  // Models that have one length alone take none.
-  Graph graph = load_model(plan.model_source, {.seq_len = 0, .dims = {}});
-  if (graph.seq_len != plan.seq_len) {
-    graph = load_model(plan.model_source, {.seq_len = plan.seq_len, .dims = {}});
-  }
+  Graph graph = load_model(plan.model_source, {.seq_len = plan.seq_len, .dims = {}});
   if (graph.layers.size() != plan.profile.layers.size()) {
     throw Error(fmt::format("{} has {} layers, and the plan {}", plan.model_source,
                             graph.layers.size(), plan.profile.layers.size()));

@@ -15,7 +15,6 @@
 #include "braid/base/text.h"
 #include "braid/cli/count_option.h"
 #include "braid/cli/text_option.h"
-#include "braid/frontend/model.h"
 #include "braid/frontend/shaped_decoder.h"
 #include "braid/plan/direct_stages.h"
 #include "braid/plan/execution_of.h"
@@ -190,26 +189,11 @@ std::string model_difference(const Import& run, const Graph& model) {
                      sizes(shape->blocks, shape->hidden));
 }
 
-namespace {
-
-/// Whether the model has that length where none is asked for: some have no other.
-bool has_length(const std::string& model, std::int64_t seq_len) {
-  try {
-    return load_model(model, {.seq_len = 0, .dims = {}}).seq_len == seq_len;
-  } catch (const Error&) {
-    return false;
-  }
-}
-
-}  // namespace
-
 void take_job(const Import& run, JobOptions& options) {
   if (options.model.empty() && run.system) options.model = run.model;
   if (options.trainer.empty()) options.trainer = run.trainer;
   if (options.global_batch == 0 && run.accumulation == 0) options.global_batch = run.global_batch;
-  if (options.seq_len == 0 && !(run.system && has_length(options.model, run.seq_len))) {
-    options.seq_len = run.seq_len;
-  }
+  if (options.seq_len == 0) options.seq_len = run.seq_len;
   if (options.precision.empty() && run.precision) options.precision = name_of(*run.precision);
 }
 

@@ -63,11 +63,11 @@ Graph load_model(const std::string& source, const ModelOptions& options) {
     if (root.is_object() && root["braid"].exists()) {
       const std::string form = root["braid"].string_or("");
       if (form == "graph") {
-        if (options.seq_len > 0) {
+        Graph graph = graph_from_json(root);
+        if (options.seq_len > 0 && options.seq_len != graph.seq_len) {
           throw Error(Where{path.string(), 0, "--seq-len"}, "the sizes of a graph are its own",
                       "leave it out");
         }
-        Graph graph = graph_from_json(root);
         if (graph.name.empty()) graph.name = name_for(path);
         return graph;
       }

@@ -10,8 +10,9 @@
 namespace braid {
 
 struct ModelOptions {
-  std::int64_t seq_len = 0;  ///< 0: the model's own maximum.
-  std::int64_t layers = 0;   ///< Only so many blocks of a decoder, the first; 0: all.
+  /// 0: the model's own maximum. Models with a fixed length (ViT, graph files) take no other.
+  std::int64_t seq_len = 0;
+  std::int64_t layers = 0;  ///< Only so many blocks of a decoder, the first; 0: all.
   /// Of the blocks without experts that a decoder with experts begins with, only so many, before
   /// `layers` counts; negative: all.
   std::int64_t dense_layers = -1;

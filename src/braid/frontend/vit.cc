@@ -67,7 +67,7 @@ Graph vit_from_config(const Value& config, const std::string& name, const ModelO
   const VitSpec spec = read_vit(config);
   const std::int64_t side = spec.image / spec.patch;
   const std::int64_t tokens = side * side + 1;
-  if (options.seq_len != 0) {
+  if (options.seq_len != 0 && options.seq_len != tokens) {
     throw Error(Where{"", 0, "--seq-len"},
                 name + " reads images of " + std::to_string(tokens - 1) +
                     " patches: image_size and patch_size give its sequence",

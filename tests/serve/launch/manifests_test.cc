@@ -252,6 +252,20 @@ TEST(Manifests, LlmDsHaveTheFieldsOfItsGuides) {
   EXPECT_EQ(llm_d_manifest(plan_of(with, 1), {"m", "", 8192}, 8), "");
 }
 
+TEST(Manifests, StartEnginesOfOnesOwnAsTheFirst) {
+  ServingFixture with("deepseek-v3", "dgx-h200:64", "vllm");
+  for (const std::int64_t nodes : {1, 2}) {
+    const ServingPlan plan = plan_of(with, nodes);
+    const LaunchNames names = {"org/Some_Model", "", 8192};
+    with.engine.name = "vllm";
+    const std::string dynamo = dynamo_manifest(plan, names, 8);
+    const std::string llm_d = llm_d_manifest(plan, names, 8);
+    with.engine.name = "ours";
+    EXPECT_EQ(dynamo_manifest(plan, names, 8), dynamo);
+    EXPECT_EQ(llm_d_manifest(plan, names, 8), llm_d);
+  }
+}
+
 Json random_json(std::mt19937& random, int depth) {
   const char* const texts[] = {"",       "plain", "--option", "-1",    "1e3",        "true",
                                "a: b",   "# no",  "it's",     "\"q\"", "two\nlines", "tab\t",

@@ -11,6 +11,12 @@
 
 namespace braid {
 
+const EngineCommand& command_of_engine(std::string_view engine) {
+  const auto* own = std::find_if(kEngineCommands.begin(), kEngineCommands.end(),
+                                 [&](const EngineCommand* each) { return each->engine == engine; });
+  return own != kEngineCommands.end() ? **own : *kEngineCommands.front();
+}
+
 std::vector<std::string> written_out(std::span<const std::string> words,
                                      std::span<const OtherName> names) {
   std::vector<std::string> result;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "braid/serve/launch/engine_manifest.h"
 #include "braid/serve/launch/launch_reader.h"
 #include "braid/trainers/exchange/given_arguments.h"
 
@@ -41,12 +42,16 @@ struct EngineCommand {
   std::string_view model;  ///< The argument that names the model; empty: it stands first alone.
   void (*read)(const EngineArguments& to);
   std::string (*line)(const WorkerPlan& of, const LaunchNames& names, WorkerRole role);
+  const EngineManifest* manifest;
 };
 
 extern const EngineCommand kVllmCommand, kSglangCommand, kTrtllmCommand;
 
 /// All of these; an engine of one's own is started as the first.
 inline constexpr std::array kEngineCommands = {&kVllmCommand, &kSglangCommand, &kTrtllmCommand};
+
+/// The command of the engine of that name; that of the first for an engine of one's own.
+const EngineCommand& command_of_engine(std::string_view engine);
 
 /// Words of a command with the names that stand for others written out: "-tp" as
 /// "--tensor-parallel-size".

@@ -1,6 +1,5 @@
 #include "braid/serve/launch/launch_lines.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -26,10 +25,7 @@ double group_sequences(const WorkerPlan& of) {
 }
 
 std::string launch_line(const WorkerPlan& of, const LaunchNames& names, WorkerRole role) {
-  const auto* own =
-      std::find_if(kEngineCommands.begin(), kEngineCommands.end(),
-                   [&](const EngineCommand* each) { return each->engine == of.engine->name; });
-  return (own != kEngineCommands.end() ? *own : kEngineCommands.front())->line(of, names, role);
+  return command_of_engine(of.engine->name).line(of, names, role);
 }
 
 std::string launch_lines(const ServingPlan& plan, const LaunchNames& names) {

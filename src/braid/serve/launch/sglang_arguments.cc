@@ -170,6 +170,7 @@ constinit const EngineCommand kSglangCommand = {.engine = "sglang",
                                                 .names = kSglangNames,
                                                 .model = "--model-path",
                                                 .read = read_sglang_arguments,
-                                                .line = sglang_line};
+                                                .line = sglang_line,
+                                                .manifest = &kSglangManifest};
 
 }  // namespace braid

@@ -187,6 +187,7 @@ constinit const EngineCommand kTrtllmCommand = {.engine = "trtllm",
                                                 .names = {},
                                                 .model = "",
                                                 .read = read_trtllm_arguments,
-                                                .line = trtllm_line};
+                                                .line = trtllm_line,
+                                                .manifest = &kTrtllmManifest};
 
 }  // namespace braid

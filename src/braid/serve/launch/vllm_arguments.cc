@@ -164,6 +164,7 @@ constinit const EngineCommand kVllmCommand = {.engine = "vllm",
                                               .names = kVllmNames,
                                               .model = "--model",
                                               .read = read_vllm_arguments,
-                                              .line = vllm_line};
+                                              .line = vllm_line,
+                                              .manifest = &kVllmManifest};
 
 }  // namespace braid
