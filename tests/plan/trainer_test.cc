@@ -9,6 +9,7 @@
 #include "braid/plan/gradient_placeholders.h"
 #include "braid/plan/trainer_file.h"
 #include "braid/plan/trainer_fit.h"
+#include "braid/system/system.h"
 
 namespace braid {
 namespace {
@@ -59,11 +60,11 @@ TEST(Trainer, OfTheCatalogueIsNoFasterThanTheIdealOne) {
 TEST(Trainer, IsTheDefaultOnChipsByTheLongestBeginningsOfTheirNames) {
   const auto on = [](const std::vector<std::string>& chips) {
     System system;
-    for (const std::string& chip : chips) system.groups.emplace_back().chip.name = chip;
+    for (const std::string& chip : chips) system.groups.emplace_back().chip = load_chip(chip);
     return default_trainer(system).name;
   };
   EXPECT_EQ(on({"h100-sxm"}), "megatron");
-  EXPECT_EQ(on({"of my own"}), "megatron");
+  EXPECT_EQ(on({"sn40l"}), "megatron");
   EXPECT_EQ(on({"tpu-v5p"}), "maxtext");
   EXPECT_EQ(on({"tpu-v5p", "tpu-v4"}), "maxtext");
   EXPECT_EQ(on({"tpu-v5p", "h100-sxm"}), "megatron");
@@ -71,14 +72,16 @@ TEST(Trainer, IsTheDefaultOnChipsByTheLongestBeginningsOfTheirNames) {
 }
 
 TEST(Trainer, NoTwoAreTheDefaultOnTheSameChips) {
-  std::set<std::string> beginnings;
+  std::set<ChipKind> kinds;
+  int others = 0;
   for (const TrainerFile& trainer : trainer_catalogue()) {
-    for (const std::string& chip : trainer.default_on) {
-      EXPECT_TRUE(beginnings.insert(chip).second) << trainer.name << " on " << chip;
-      EXPECT_TRUE(chip == "any" || trainer.can.allows_chip(chip)) << trainer.name;
+    for (const ChipKind kind : trainer.default_on) {
+      EXPECT_TRUE(kinds.insert(kind).second) << trainer.name;
+      EXPECT_TRUE(trainer.can.allows(kind)) << trainer.name;
     }
+    if (trainer.default_on_others) ++others;
   }
-  EXPECT_TRUE(beginnings.contains("any"));
+  EXPECT_EQ(others, 1);
 }
 
 TEST(Trainer, ConditionsDecideWhichEntryCounts) {

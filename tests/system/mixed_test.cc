@@ -169,6 +169,12 @@ TEST_F(SystemFile, DataflowChipsNeedMemoryOnChip) {
   EXPECT_EQ(execution(on_chip + ", execution: dataflow"), ChipExecution::dataflow);
   EXPECT_THAT(refusal(file(", execution: dataflow")), HasSubstr("on-chip"));
   EXPECT_THAT(refusal(file(on_chip + ", execution: fused")), HasSubstr("'fused'"));
+  const auto kind = [&](const std::string& more) { return load(file(more)).groups[0].chip.kind; };
+  EXPECT_EQ(kind(on_chip), ChipKind::gpu);
+  EXPECT_EQ(kind(on_chip + ", execution: dataflow"), ChipKind::other);
+  EXPECT_EQ(kind(on_chip + ", kind: tpu"), ChipKind::tpu);
+  EXPECT_EQ(kind(on_chip + ", kind: gpu, execution: dataflow"), ChipKind::gpu);
+  EXPECT_THAT(refusal(file(on_chip + ", kind: cpu")), HasSubstr("write gpu, tpu or other"));
 }
 
 TEST_F(SystemFile, BandwidthMatrix) {

@@ -79,6 +79,22 @@ TEST(Likeness, IsADistance) {
   EXPECT_GT(distance_of(a, b), other_chip);
 }
 
+TEST(Likeness, VariantsOfAChipHaveItsModel) {
+  const auto distance = [](const char* a, const char* b) {
+    JobTraits one = usual_job(), other = one;
+    one.chip = a;
+    other.chip = b;
+    return kind_distance(one, other);
+  };
+  EXPECT_EQ(distance("a100-sxm-40gb", "a100-sxm-80gb"), 0.5);
+  EXPECT_EQ(distance("rtx-2080", "rtx-2080-ti"), 0.5);
+  for (const auto& [a, b] : {std::pair("tpu-v5e", "tpu-v5p"), std::pair("rtx-2080", "rtx-3090"),
+                             std::pair("b200", "gb200"), std::pair("titan-rtx", "rtx-2080"),
+                             std::pair("sn10", "sn30")}) {
+    EXPECT_EQ(distance(a, b), 2) << a << " and " << b;
+  }
+}
+
 TEST(TimeInterval, NothingIsKnownWithoutEvidence) {
   EXPECT_FALSE(time_interval(usual_job(), {}).has_value());
 }

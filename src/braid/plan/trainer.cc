@@ -38,10 +38,7 @@ bool TrainerLimits::allows(Zero stage, int pp) const {
 bool TrainerLimits::allows_sequence_parallel(bool on, int tp) const {
   return tp == 1 || is_among(sequence_parallel, on);
 }
-bool TrainerLimits::allows_chip(const std::string& name) const {
-  return std::none_of(other_chips.begin(), other_chips.end(),
-                      [&](const std::string& family) { return name.starts_with(family); });
-}
+bool TrainerLimits::allows(ChipKind chip) const { return is_among(chips, chip); }
 
 bool TrainerLimits::divides(std::int64_t tp, std::int64_t cp) const {
   const bool heads =

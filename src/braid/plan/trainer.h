@@ -7,6 +7,7 @@
 #include "braid/plan/excluded_forms.h"
 #include "braid/plan/parallelism.h"
 #include "braid/profile/trainer_behaviour.h"
+#include "braid/system/chip.h"
 
 namespace braid {
 
@@ -26,7 +27,7 @@ std::int64_t separately_accumulated(const TrainerBehaviour& does, Zero zero, std
 /// What a trainer can be told. The defaults are all that braid can say.
 struct TrainerLimits {
   bool language_models_only = false;
-  std::vector<std::string> other_chips;  ///< It runs on none whose names begin so.
+  std::vector<ChipKind> chips = {ChipKind::gpu, ChipKind::tpu, ChipKind::other};
   std::vector<ScheduleKind> schedules = {ScheduleKind::gpipe, ScheduleKind::one_f_one_b,
                                          ScheduleKind::interleaved};
   std::vector<Recompute> recompute = {Recompute::none, Recompute::selective, Recompute::full};
@@ -56,7 +57,7 @@ struct TrainerLimits {
   bool allows(Zero stage, int pp) const;
   /// Whether tp ranks may divide layers so; always for tp 1.
   bool allows_sequence_parallel(bool on, int tp) const;
-  bool allows_chip(const std::string& name) const;
+  bool allows(ChipKind chip) const;
   /// Whether heads and sequences of the model go over so many ranks.
   bool divides(std::int64_t tp, std::int64_t cp) const;
   /// Whether nodes are alike as alike_nodes says, a replica being of so many ranks.

@@ -4,7 +4,6 @@
 #include <array>
 #include <cassert>
 #include <functional>
-#include <limits>
 #include <map>
 #include <optional>
 #include <span>
@@ -19,6 +18,7 @@
 #include "braid/base/text.h"
 #include "braid/plan/known_word.h"
 #include "braid/plan/names.h"
+#include "braid/system/chip_reader.h"
 
 namespace braid {
 
@@ -86,8 +86,8 @@ LimitSetters limit_setters() {
        [](const Value& value, TrainerLimits& can) {
          can.language_models_only = has_each(value, {"language"})[0];
        }},
-      {"chips_other_than",
-       [](const Value& value, TrainerLimits& can) { can.other_chips = words_of(value); }},
+      {"chips",
+       [](const Value& value, TrainerLimits& can) { can.chips = list_of_some(value, read_kind); }},
       {"schedules", [](const Value& value,
                        TrainerLimits& can) { can.schedules = list_of_some(value, schedule_in); }},
       {"recompute", [](const Value& value,
@@ -361,6 +361,20 @@ TrainerSubject subject_of(const TrainerFile& trainer, const System& system,
   return subject;
 }
 
+namespace {
+
+void read_defaults(const Value& value, TrainerFile& file) {
+  for (const Value& kind : value.elements()) {
+    if (kind.as_string() == "any") {
+      file.default_on_others = true;
+    } else {
+      file.default_on.push_back(read_kind(kind));
+    }
+  }
+}
+
+}  // namespace
+
 TrainerFile read_trainer(const Value& value) {
   value.expect_only({"name", "title", "can", "does", "usually", "runs", "default_on"});
   TrainerFile file;
@@ -372,7 +386,7 @@ TrainerFile read_trainer(const Value& value) {
   if (value["runs"].exists()) {
     for (const Value& run : value["runs"].elements()) file.runs.push_back(read_condition(run));
   }
-  if (value["default_on"].exists()) file.default_on = words_of(value["default_on"]);
+  if (value["default_on"].exists()) read_defaults(value["default_on"], file);
   return file;
 }
 
@@ -421,35 +435,26 @@ const std::vector<TrainerFile>& default_trainers() {
   return trainers;
 }
 
-/// Letters of the longest beginning of the chip's name that the trainer is the default on; "any"
-/// has none. Nullopt: it is not.
-std::optional<std::size_t> default_letters(const TrainerFile& trainer, const std::string& chip) {
-  std::optional<std::size_t> most;
-  for (const std::string& beginning : trainer.default_on) {
-    const bool is_any = beginning == "any";
-    if (!is_any && !chip.starts_with(beginning)) continue;
-    most = std::max(most, std::optional(is_any ? 0 : beginning.size()));
-  }
-  return most;
+bool is_default_on(const TrainerFile& trainer, ChipKind kind) {
+  return std::find(trainer.default_on.begin(), trainer.default_on.end(), kind) !=
+         trainer.default_on.end();
 }
 
 }  // namespace
 
 const TrainerFile& default_trainer(const System& system) {
   assert(!system.groups.empty());
-  const TrainerFile* best = nullptr;
-  std::optional<std::size_t> most;
+  const TrainerFile* on_others = nullptr;
   for (const TrainerFile& trainer : default_trainers()) {
-    std::optional<std::size_t> least = std::numeric_limits<std::size_t>::max();
-    for (const DeviceGroup& group : system.groups) {
-      least = std::min(least, default_letters(trainer, group.chip.name));
+    if (std::all_of(system.groups.begin(), system.groups.end(), [&](const DeviceGroup& group) {
+          return is_default_on(trainer, group.chip.kind);
+        })) {
+      return trainer;
     }
-    if (least <= most) continue;  // Nullopt is less than any.
-    best = &trainer;
-    most = least;
+    if (trainer.default_on_others) on_others = &trainer;
   }
-  assert(best != nullptr && "some trainer of the catalogue is the default on any chip");
-  return *best;
+  assert(on_others != nullptr && "some trainer of the catalogue is the default on any chip");
+  return *on_others;
 }
 
 const TrainerFile& trainer_of_run(const TrainerSubject& subject) {

@@ -50,8 +50,8 @@ struct TrainerFile {
   bool alike_nodes = false;                          ///< TrainerLimits::alike_nodes.
   std::vector<TrainerEntry> entries;                 ///< In the file's order.
   std::vector<TrainerCondition> runs;                ///< Measured runs that are by it.
-  /// Beginnings of the names of chips on which it is taken where none is named; "any": all others.
-  std::vector<std::string> default_on;
+  std::vector<ChipKind> default_on;                  ///< Where it is taken when none is named …
+  bool default_on_others = false;  ///< … and on chips that are on no other trainer's list.
 
   /// Of several entries of a key the first whose condition holds counts.
   Trainer trainer(const TrainerSubject& subject) const;
@@ -80,8 +80,8 @@ const std::vector<TrainerFile>& trainer_catalogue();
 /// Does all that braid can say: runs what no other can.
 inline constexpr std::string_view kIdealTrainer = "ideal";
 
-/// The trainer of the catalogue that is taken on these chips where none is named: of those whose
-/// default_on has all chips, the one with the longest beginnings. Does not read the others.
+/// The trainer of the catalogue that is taken on these chips where none is named: the one whose
+/// default_on has the kinds of all, else the one for all others. Does not read the others.
 const TrainerFile& default_trainer(const System& system);
 
 /// The trainer of the catalogue whose measured run this is: of all whose conditions hold, the one

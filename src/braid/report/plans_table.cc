@@ -24,15 +24,14 @@ struct Cell {
   std::string text;
 };
 
-/// What people call the devices: "GPU", "TPU", "chip".
+/// What people call the devices, where they are of one kind.
 std::string device_word(const System& system) {
-  const auto all = [&](const auto& is) {
-    return std::all_of(system.groups.begin(), system.groups.end(),
-                       [&](const DeviceGroup& group) { return is(group.chip); });
-  };
-  if (all([](const Chip& chip) { return chip.name.starts_with("tpu"); })) return "TPU";
-  return all([](const Chip& chip) { return !chip.accelerator && !maps_layers(chip); }) ? "GPU"
-                                                                                       : "chip";
+  const ChipKind kind = system.groups.front().chip.kind;
+  const bool alike =
+      std::all_of(system.groups.begin(), system.groups.end(),
+                  [kind](const DeviceGroup& group) { return group.chip.kind == kind; });
+  if (!alike || kind == ChipKind::other) return "chip";
+  return kind == ChipKind::gpu ? "GPU" : "TPU";
 }
 
 /// A row's cells, the column of the label first and that of the gap last.

@@ -63,6 +63,7 @@ Chip accelerator_chip(const AcceleratorDesign& design, const std::string& name) 
   chip.on_chip = Memory{
       "global buffer", accelerator.global_buffer_bytes,
       accelerator.rates.global_buffer_words * word_bytes(accelerator) * accelerator.clock_hz};
+  chip.kind = ChipKind::other;
   chip.execution = ChipExecution::cores;
   chip.efficiency = default_efficiency(ChipExecution::kernels);
   chip.efficiency.host_operator_s = 0;

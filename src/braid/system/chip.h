@@ -70,9 +70,13 @@ enum class ChipExecution : std::uint8_t {
   core_bounds
 };
 
+/// What people call a chip, which is also what trainers are written for.
+enum class ChipKind : std::uint8_t { gpu, tpu, other };
+
 struct Chip {
   std::string name;  ///< Catalogue name: `h100-sxm`.
   std::string description;
+  ChipKind kind = ChipKind::gpu;
   std::vector<PeakRate> peaks;
   double vector_flops_per_s = 0;  ///< f32 outside the matrix units.
   int compute_units = 1;          ///< SMs, CUs, cores: matmul tiles are dealt to them in waves.

@@ -137,6 +137,22 @@ ChipExecution read_execution(const Value& value, const Chip& chip) {
              "write kernels, dataflow or cores");
 }
 
+std::string_view name_of(ChipKind kind) {
+  return kind == ChipKind::gpu ? "gpu" : kind == ChipKind::tpu ? "tpu" : "other";
+}
+
+ChipKind usual_kind(const Chip& chip) {
+  return maps_layers(chip) || chip.accelerator ? ChipKind::other : ChipKind::gpu;
+}
+
+ChipKind read_kind(const Value& value) {
+  for (const ChipKind kind : {ChipKind::gpu, ChipKind::tpu, ChipKind::other}) {
+    if (value.as_string() == name_of(kind)) return kind;
+  }
+  value.fail(fmt::format("unknown kind of chip {}", in_quotes(value.as_string())),
+             "write gpu, tpu or other");
+}
+
 void read_sources(const Value& value, std::vector<Provenance>& provenance) {
   for (const bool assumed : {false, true}) {
     const Value entries = value[assumed ? "assumed" : "sources"];
@@ -148,9 +164,9 @@ void read_sources(const Value& value, std::vector<Provenance>& provenance) {
 }
 
 Chip read_chip(const Value& value) {
-  value.expect_only({"name", "description", "accelerator", "peak", "vector", "compute_units",
-                     "memory", "on_chip", "host", "reserved", "execution", "power", "price",
-                     "efficiency", "sources", "assumed"});
+  value.expect_only({"name", "description", "kind", "accelerator", "peak", "vector",
+                     "compute_units", "memory", "on_chip", "host", "reserved", "execution", "power",
+                     "price", "efficiency", "sources", "assumed"});
   Chip chip = value["accelerator"].exists() ? read_designed_chip(value) : read_rated_chip(value);
   chip.name = value["name"].as_string();
   chip.description = value["description"].string_or("");
@@ -175,6 +191,7 @@ Chip read_chip(const Value& value) {
   if (value["execution"].exists()) {
     chip.execution = read_execution(value["execution"], chip);
   }
+  chip.kind = value["kind"].exists() ? read_kind(value["kind"]) : usual_kind(chip);
   if (value["power"].exists()) chip.power_w = value["power"].as_quantity(Unit::watts);
   if (value["price"].exists()) chip.price_usd = value["price"].as_quantity(Unit::usd);
   if (!chip.accelerator) chip.efficiency = default_efficiency(chip.execution);

@@ -14,10 +14,17 @@ Chip read_chip(const Value& value);
 
 /// "kernels", "dataflow", "cores".
 std::string_view name_of(ChipExecution execution);
+std::string_view name_of(ChipKind kind);
 
 /// Reads such a name; `dataflow` needs the chip to have on-chip memory, `cores` an accelerator.
 /// Throws Error.
 ChipExecution read_execution(const Value& value, const Chip& chip);
+
+/// What chips are that run kernels, unless they are designs: GPUs; others are of another kind.
+ChipKind usual_kind(const Chip& chip);
+
+/// "gpu", "tpu" or "other". Throws Error otherwise.
+ChipKind read_kind(const Value& value);
 
 /// Reads a network level from its YAML form. `size` of its units is left to the caller.
 NetworkLevel read_level(const Value& value, const LinkSource& source,

@@ -170,6 +170,7 @@ Json to_json(const Chip& chip) {
   if (chip.host) json["host"] = memory_to_json(*chip.host);
   json["reserved_bytes"] = chip.reserved_bytes;
   if (chip.execution != ChipExecution::kernels) json["execution"] = name_of(chip.execution);
+  if (chip.kind != usual_kind(chip)) json["kind"] = name_of(chip.kind);
   if (chip.power_w) json["power_w"] = *chip.power_w;
   if (chip.price_usd) json["price_usd"] = *chip.price_usd;
   if (chip.accelerator) json["accelerator"] = to_json(*chip.accelerator);
@@ -179,7 +180,7 @@ Json to_json(const Chip& chip) {
 }
 
 Chip chip_from_json(const Value& value) {
-  value.expect_only({"name", "description", "peak_flops_per_s", "vector_flops_per_s",
+  value.expect_only({"name", "description", "kind", "peak_flops_per_s", "vector_flops_per_s",
                      "compute_units", "memory", "on_chip", "host", "reserved_bytes", "execution",
                      "power_w", "price_usd", "accelerator", "efficiency", "provenance"});
   Chip chip;
@@ -202,6 +203,7 @@ Chip chip_from_json(const Value& value) {
   chip.reserved_bytes = value["reserved_bytes"].as_double_in(0, chip.memory.bytes);
   if (value["accelerator"].exists()) chip.accelerator = design_from_json(value["accelerator"]);
   if (value["execution"].exists()) chip.execution = read_execution(value["execution"], chip);
+  chip.kind = value["kind"].exists() ? read_kind(value["kind"]) : usual_kind(chip);
   if (value["power_w"].exists())
     chip.power_w = value["power_w"].as_double_in(0, plausible_range(Unit::watts).most);
   if (value["price_usd"].exists())

@@ -80,10 +80,10 @@ const Target* find_target(const std::string& name) {
 }
 
 /// What to do where a trainer does not run on the chip: the exporters' trainers that do.
-std::string remedy_for_chip(const std::string& chip) {
+std::string remedy_for_chip(ChipKind chip) {
   std::vector<std::string> others;
   for (const Target& target : kTargets) {
-    if (!target.is_trainer || !trainer_of_catalogue(target.name).can.allows_chip(chip)) continue;
+    if (!target.is_trainer || !trainer_of_catalogue(target.name).can.allows(chip)) continue;
     others.push_back(std::string("--to ") + target.name);
   }
   return (others.empty() ? "" : "use " + and_list(others, " or ") + ", or ") + "plan for GPUs";
@@ -97,9 +97,9 @@ void refuse_chips(const TrainerLimits& can, const Plan& plan, const std::string&
           "no trainer runs on " + on_one_line(group.chip.name) + ", a chip that is being designed",
           "plan for a chip that there is");
     }
-    if (can.allows_chip(group.chip.name)) continue;
+    if (can.allows(group.chip.kind)) continue;
     throw Error(target + " does not run on " + on_one_line(group.chip.name),
-                remedy_for_chip(group.chip.name));
+                remedy_for_chip(group.chip.kind));
   }
 }
 

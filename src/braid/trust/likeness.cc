@@ -29,9 +29,11 @@ constexpr double kTokensOfDevice = 0.15;
 
 std::string_view before_hyphen(std::string_view name) { return name.substr(0, name.find('-')); }
 
-/// tpu-v5e and tpu-v7 are no variants of one chip.
-bool are_variants(std::string_view a, std::string_view b) {
-  return before_hyphen(a) == before_hyphen(b) && !a.starts_with("tpu");
+/// The words of a chip's name up to the first with a digit: h100 of h100-sxm and h100-pcie, but
+/// tpu-v5e and tpu-v7, which are no variants of one chip.
+std::string_view model_of(std::string_view chip) {
+  const std::size_t digit = chip.find_first_of("0123456789");
+  return digit == std::string_view::npos ? chip : chip.substr(0, chip.find('-', digit));
 }
 
 double doublings(double a, double b) {
@@ -49,7 +51,9 @@ int bits_of(const std::string& format) {
 
 double kind_distance(const JobTraits& a, const JobTraits& b) {
   double distance = 0;
-  if (a.chip != b.chip) distance += are_variants(a.chip, b.chip) ? kChipVariant : kOtherChip;
+  if (a.chip != b.chip) {
+    distance += model_of(a.chip) == model_of(b.chip) ? kChipVariant : kOtherChip;
+  }
   if (a.trainer != b.trainer) {
     distance +=
         before_hyphen(a.trainer) == before_hyphen(b.trainer) ? kTrainerVersion : kOtherTrainer;
