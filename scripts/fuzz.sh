@@ -16,7 +16,7 @@ cmake --build --preset fuzz
 # The files that a target begins with, by path.
 seeds_of() {
   case "$1" in
-    json | config) ls data/models/*.json examples/*/config.json ;;
+    json | config | served) ls data/models/*.json examples/*/config.json ;;
     yaml) ls data/*/*.yaml examples/explore/*.yaml ;;
     chip) ls data/chips/*.yaml ;;
     cluster) ls data/clusters/*.yaml ;;

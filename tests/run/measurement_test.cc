@@ -177,6 +177,9 @@ TEST(Safetensors, WhatIsNoneIsRefused) {
               testing::HasSubstr("other bytes"));
   EXPECT_THAT(refused(with(R"({"a":{"dtype":"X9","shape":[1],"data_offsets":[0,4]}})", "1234")),
               testing::HasSubstr("type is not known"));
+  const char* const huge =
+      R"({"a":{"dtype":"I8","shape":[1099511627776,1099511627776,0],"data_offsets":[0,0]}})";
+  EXPECT_THAT(refused(with(huge, "")), testing::HasSubstr("its shape is too large"));
 }
 
 TEST(Parity, FindsTheWorstDifferenceAndWhatIsMissing) {

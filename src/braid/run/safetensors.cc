@@ -21,6 +21,8 @@ constexpr std::pair<ElementType, std::string_view> kTypeNames[] = {
     {ElementType::u32, "U32"},     {ElementType::u16, "U16"}, {ElementType::u8, "U8"},
     {ElementType::boolean, "BOOL"}};
 
+constexpr double kMostElements = 0x1p55;  // Their bytes are within 64 bits.
+
 }  // namespace
 
 void write_safetensors(const std::string& file, const std::vector<NamedTensor>& tensors,
@@ -52,7 +54,11 @@ void write_safetensors(const std::string& file, const std::vector<NamedTensor>& 
 
 std::vector<NamedTensor> read_safetensors(const std::string& file,
                                           std::map<std::string, std::string>* metadata) {
-  const std::string content = read_file(file);
+  return tensors_of(read_file(file), file, metadata);
+}
+
+std::vector<NamedTensor> tensors_of(std::string_view content, const std::string& file,
+                                    std::map<std::string, std::string>* metadata) {
   std::uint64_t length = 0;
   for (std::size_t i = 8; content.size() >= 8 && i-- > 0;) {
     length = length << 8U | static_cast<unsigned char>(content[i]);
@@ -60,9 +66,8 @@ std::vector<NamedTensor> read_safetensors(const std::string& file,
   if (content.size() < 8 || length > content.size() - 8) {
     throw Error(file + " is no safetensors file: its header is cut off");
   }
-  const Document header =
-      Document::parse(std::string_view(content).substr(8, length), Document::Syntax::json, file);
-  const std::string_view data = std::string_view(content).substr(8 + length);
+  const Document header = Document::parse(content.substr(8, length), Document::Syntax::json, file);
+  const std::string_view data = content.substr(8 + length);
   std::vector<NamedTensor> tensors;
   for (const auto& [name, value] : header.root().members()) {
     if (name == "__metadata__") {
@@ -76,11 +81,13 @@ std::vector<NamedTensor> read_safetensors(const std::string& file,
                                    [&](const auto& known) { return known.second == type_name; });
     if (type == std::end(kTypeNames)) value.fail("its type is not known");
     Shape shape;
-    double count = 1;
+    double count = 1, of_others = 1;  // Without sizes of zero, so that no product overflows.
     for (const Value& size : value["shape"].elements()) {
       shape.push_back(size.as_int_in(0, std::int64_t{1} << 40));
       count *= static_cast<double>(shape.back());
+      if (shape.back() > 0) of_others *= static_cast<double>(shape.back());
     }
+    if (of_others > kMostElements) value.fail("its shape is too large");
     const std::int64_t first = value["data_offsets"][0].as_int_in(0, std::ssize(data));
     const std::int64_t last = value["data_offsets"][1].as_int_in(first, std::ssize(data));
     if (count * static_cast<double>(bytes_of(type->first)) != static_cast<double>(last - first)) {

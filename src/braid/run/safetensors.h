@@ -2,6 +2,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "braid/program/dense_tensor.h"
@@ -19,6 +20,10 @@ struct NamedTensor {
 /// stands in the header under "__metadata__".
 void write_safetensors(const std::string& file, const std::vector<NamedTensor>& tensors,
                        const std::map<std::string, std::string>& metadata = {});
+
+/// The tensors of such a file's content, as read_safetensors(); `file` is for messages.
+std::vector<NamedTensor> tensors_of(std::string_view content, const std::string& file,
+                                    std::map<std::string, std::string>* metadata = nullptr);
 
 /// Reads such a file, in the order in which the tensors lie, and its metadata where they are asked
 /// for. Throws Error.
