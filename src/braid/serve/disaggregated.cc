@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
+#include "braid/base/least_threshold.h"
 #include "braid/serve/worker_memory.h"
 
 namespace braid {
@@ -77,13 +79,18 @@ ServingTimes steady_state(const DisaggregatedService& service, const EngineFigur
                ? sequences + times.requests_per_s * times.ttft_s - load.concurrency
                : 1.0;
   };
-  double low = 0, high = most;
   if (at(most) > 0) {
-    for (int i = 0; i < kBisections && high - low > 1e-3 * high; ++i) {
-      const double middle = (low + high) / 2;
-      (at(middle) > 0 ? high : low) = middle;
-    }
-    at(std::max(low, 1e-3));
+    int left = kBisections;
+    const ThresholdRange range = least_threshold(
+        {0, most},
+        [&](const ThresholdRange& known) -> std::optional<double> {
+          if (left-- == 0 || known.is_within(kNearThreshold)) return std::nullopt;
+          return known.middle();
+        },
+        [&](double sequences) -> std::optional<double> {
+          return at(sequences) > 0 ? std::optional(sequences) : std::nullopt;
+        });
+    at(std::max(range.low, 1e-3));
   }
   times.prompt_s = alone_s;
   const double held = times.sequences + times.requests_per_s * times.ttft_s;

@@ -6,6 +6,7 @@
 #include <initializer_list>
 
 #include "braid/base/infinity.h"
+#include "braid/base/least_threshold.h"
 #include "braid/chip/systolic/nest_mapping.h"
 #include "braid/chip/systolic/nest_terms.h"
 
@@ -44,16 +45,12 @@ double tiled_words(const Tiling& tiling, const std::array<std::int64_t, 3>& tile
 
 /// The largest tile along `d` that fits, or 0.
 std::int64_t largest_tile(const Tiling& tiling, std::array<std::int64_t, 3> tile, int d) {
-  std::int64_t low = 0, high = tiling.sizes[at(d)];
-  while (low < high) {
-    tile[at(d)] = low + (high - low + 1) / 2;
-    if (fits(tiling, tile)) {
-      low = tile[at(d)];
-    } else {
-      high = tile[at(d)] - 1;
-    }
-  }
-  return low;
+  return first_where(std::int64_t{1}, tiling.sizes[at(d)] + 1,
+                     [&](std::int64_t size) {
+                       tile[at(d)] = size;
+                       return !fits(tiling, tile);
+                     }) -
+         1;
 }
 
 /// Smaller tiles that make one piece more, down to 0.
