@@ -677,7 +677,7 @@ TEST(DirectPlan, DealsBlocksEvenly) {
   EXPECT_EQ(layers_of_chunks(12, 4), (Counts{3, 3, 3, 3}));
   EXPECT_EQ(layers_of_chunks(13, 4), (Counts{4, 3, 3, 3}));
   EXPECT_EQ(layers_of_chunks(6, 5), (Counts{2, 1, 1, 1, 1}));
-  // DeepSeek-V3 with its further token: fifteen chunks of four blocks, one with both ends.
+  // DeepSeek-V3 with its MTP layer: fifteen chunks of four blocks, one with both ends.
   EXPECT_EQ(layers_of_chunks(64, 16, true),
             (Counts{5, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 3}));
   EXPECT_EQ(layers_of_chunks(14, 1, true), Counts{14});

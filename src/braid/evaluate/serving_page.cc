@@ -51,7 +51,7 @@ std::string cards(const ServingPlan& plan, const ServingJob& job) {
          card(fmt::format("{:.4g}", each * job.output_tokens), "output tokens/s a GPU") +
          card(std::to_string(plan.devices), "GPUs") +
          card(milliseconds(plan.ttft_s), "to the first token, " + range(plan.ttft_s, sure.ttft)) +
-         card(milliseconds(plan.tpot_s), "for each further one, " + range(plan.tpot_s, sure.tpot)) +
+         card(milliseconds(plan.tpot_s), "for each later one, " + range(plan.tpot_s, sure.tpot)) +
          "</div>\n";
 }
 
@@ -171,7 +171,7 @@ std::string serving_page(const ServingOutcome& outcome, const ServingJob& job,
   page += "<p>" +
           escaped(fmt::format(
               "On {}: requests of {:.0f} and {:.0f} tokens, the first token within {}, "
-              "each further one within {}. {} of {} kinds of workers, caches in {}.",
+              "each later one within {}. {} of {} kinds of workers, caches in {}.",
               cluster, job.input_tokens, job.output_tokens, milliseconds(job.ttft_s),
               milliseconds(job.tpot_s), outcome.proven ? "The best" : "The best that was found",
               outcome.options, decode.format.cache)) +

@@ -59,7 +59,7 @@ void check_interaction(const Value& config, const DlrmSpec& spec) {
   }
   if (spec.interaction == "dot" &&
       (spec.concatenated_bags || spec.bottom.back() != spec.embedding)) {
-    kind.fail("products need dense and embedded vectors of one width",
+    kind.fail("dot products need dense and embedded vectors of one width",
               "end bottom_mlp in embedding_dim and use bag sum");
   }
   const auto tables = static_cast<std::int64_t>(spec.rows.size());

@@ -60,7 +60,7 @@ void check_hybrid(const ModelShape& shape, const ShapeSource& source) {
     throw Error(Where{source.file, 0, ""}, "says no number of experts", kRemedy);
   }
   if (shape.mtp_modules > 0 && shape.mtp_pattern.empty()) {
-    throw Error(Where{source.file, 0, ""}, "says no layers of its further predictions", kRemedy);
+    throw Error(Where{source.file, 0, ""}, "says no layers of its MTP modules", kRemedy);
   }
 }
 

@@ -74,7 +74,7 @@ std::string latency_assumption(const Plan& plan) {
     const Chip& chip = group.chip;
     if (!chip.accelerator || chip.accelerator->latencies.empty()) continue;
     const std::size_t shapes = chip.accelerator->latencies.size();
-    return fmt::format("{}: products of {} {} take what another mapper says (latencies)", chip.name,
+    return fmt::format("{}: GEMMs of {} {} take what another mapper says (latencies)", chip.name,
                        shapes, shapes == 1 ? "shape" : "shapes");
   }
   return "";

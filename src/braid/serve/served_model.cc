@@ -162,10 +162,10 @@ LayerWeights layer_weights(const ServedLayer& layer, double hidden) {
                                  2 * l.state_heads);
       break;
   }
-  const double products = l.gated ? 3 : 2;
-  weights.dense = products * hidden * (l.inner + l.shared_inner);
+  const double matrices = l.gated ? 3 : 2;
+  weights.dense = matrices * hidden * (l.inner + l.shared_inner);
   const double width = l.expert_width > 0 ? l.expert_width : hidden;
-  weights.experts = products * width * l.expert_inner * l.experts;
+  weights.experts = matrices * width * l.expert_inner * l.experts;
   if (l.expert_width > 0) weights.dense += 2 * hidden * width;
   weights.other = 2 * hidden + hidden * l.experts;
   return weights;

@@ -232,14 +232,14 @@ void StepKernels::mix(const ServedLayer& layer, const StepShape& shape, double t
 void StepKernels::feed(const ServedLayer& layer, double tokens, StepParts& of) const {
   const double hidden = worker.model->hidden;
   const auto tp = static_cast<double>(worker.layout.tp);
-  const double products = layer.gated ? 2 : 1;
+  const double matrices = layer.gated ? 2 : 1;
   const double inner = layer.inner + layer.shared_inner;
   if (inner > 0) {
     const double own = std::ceil(inner / tp);
     of.projections +=
-        dense_gemm.time({tokens, products * own, hidden}) + dense_gemm.time({tokens, hidden, own});
+        dense_gemm.time({tokens, matrices * own, hidden}) + dense_gemm.time({tokens, hidden, own});
     of.pointwise +=
-        2 * tokens * (4 * hidden + (products + 1) * own) / (kPointwiseShare * memory_bytes_per_s);
+        2 * tokens * (4 * hidden + (matrices + 1) * own) / (kPointwiseShare * memory_bytes_per_s);
   }
   if (layer.experts == 0) {
     if (inner > 0) of.collectives += group_time(Collective::all_reduce, tp, 2 * tokens * hidden);

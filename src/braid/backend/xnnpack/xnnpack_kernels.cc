@@ -55,7 +55,7 @@ class ProductKernel : public XnnpackKernel {
   void run(std::span<const DenseTensor* const> inputs, DenseTensor& output) override {
     check_xnnpack(library().setup_product(op(), size(rows_), leaf(inputs, 0),
                                           output.as<float>().data(), library().pool),
-                  "set a product up");
+                  "set a GEMM up");
     run_operator();
   }
 

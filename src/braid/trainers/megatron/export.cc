@@ -44,7 +44,7 @@ std::string layout_text(const std::vector<std::int64_t>& blocks, std::int64_t mt
   return layout + cell(blocks.size() - 1) + "L";
 }
 
-/// The chunk of the layer behind the last block, which a model with further predictions has there;
+/// The chunk of the layer behind the last block, which a model with MTP modules has there;
 /// that of the last block is the last one where all is behind it.
 std::size_t chunk_of_mtp(const Plan& plan) {
   const auto layer = static_cast<std::int32_t>(plan.shape->first_block + plan.shape->blocks);

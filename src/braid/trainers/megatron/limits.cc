@@ -40,7 +40,8 @@ JobRefusal refusal_of_model(const TrainedJob& job) {
             "plan the model from its config.json"};
   }
   if (job.shape->mtp_modules > 0 && job.shape->positions > 0) {
-    return {"predicts further tokens with rotary positions alone", "plan without mtp_num_layers"};
+    return {"has multi-token prediction with rotary positions alone",
+            "plan without mtp_num_layers"};
   }
   return {};
 }

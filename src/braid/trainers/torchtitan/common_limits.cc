@@ -32,7 +32,7 @@ JobRefusal refusal_of_model(const TrainedJob& job, TorchtitanFormat form) {
   if (model_of(job.shape, form) != nullptr) return {};
   const bool predicts = job.shape != nullptr && job.shape->mtp_modules > 0;
   return {fmt::format("has no model of {}'s sizes{}", name,
-                      predicts ? ", with prediction of further tokens" : ""),
+                      predicts ? ", with multi-token prediction" : ""),
           predicts
               ? "plan without mtp_num_layers"
               : "plan one that it has: " + torchtitan_model_names(form == TorchtitanFormat::toml)};
