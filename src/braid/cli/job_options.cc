@@ -159,7 +159,10 @@ void add_job_options(Verb& app, JobOptions& o, bool states_one) {
   add_job(app, o);
   add_system(app, o);
   add_form(app, o, states_one);
-  app.add_flag("--no-offload", o.no_offload, "Never move state to host memory").group(kSearch);
+  app.add_flag("--no-offload", o.no_offload,
+               states_one ? "Nothing is kept in host memory, here and in the best"
+                          : "Never move state to host memory")
+      .group(kSearch);
   app.add_flag("--all-devices", o.all_devices, "Leave no device idle, even where that is faster")
       .group(kSearch);
   add_count(app, "--budget", o.budget, 1, std::int64_t{1} << 40,
@@ -295,6 +298,17 @@ void limit_memory(const std::string& text, System& system) {
   }
   if (const auto fault = implausible(*bytes, Unit::bytes)) {
     throw Error(Where{"", 0, "--max-memory"}, fault->message, fault->remedy);
+  }
+  const auto most = std::max_element(system.groups.begin(), system.groups.end(),
+                                     [](const DeviceGroup& a, const DeviceGroup& b) {
+                                       return a.chip.memory.bytes < b.chip.memory.bytes;
+                                     });
+  if (*bytes > most->chip.memory.bytes) {
+    throw Error(Where{"", 0, "--max-memory"},
+                fmt::format("{} is more than there is: {} has {}", in_quotes(text),
+                            most->chip.name.empty() ? "a device" : most->chip.name,
+                            format_bytes(most->chip.memory.bytes)),
+                "it only lowers what plans may use: give less, or leave it out");
   }
   for (DeviceGroup& group : system.groups) {
     Chip& chip = group.chip;

@@ -75,7 +75,8 @@ Precision job_precision(const std::string& name, const System& system);
 /// has none for the system's chips.
 void calibrate_system(const std::string& path, System& system);
 
-/// Lets plans use no more device memory than that, with its unit; empty: all. Throws Error.
+/// Lets plans use no more device memory than that, with its unit; empty: all. Throws Error, also
+/// for more than any device has.
 void limit_memory(const std::string& text, System& system);
 
 /// The restrictions that the options say.

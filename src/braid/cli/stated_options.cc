@@ -57,10 +57,16 @@ std::vector<std::int64_t> parse_layout(const std::string& text) {
   return counts;
 }
 
-void set_offload(const std::string& text, Parallelism& parallel) {
+/// Takes what --offload and --no-offload say, if anything.
+void set_offload(const StatedOptions& options, bool no_offload, Parallelism& parallel) {
+  if (options.offload.empty() && !no_offload) return;
   parallel.offload_optimizer = parallel.offload_weights = parallel.offload_activations = false;
-  if (text == "none") return;
-  for (const std::string& part : split(text, ',')) {
+  if (options.offload.empty() || options.offload == "none") return;
+  if (no_offload) {
+    throw Error(Where{"", 0, "--no-offload"}, "contradicts --offload " + options.offload,
+                "give one of them");
+  }
+  for (const std::string& part : split(options.offload, ',')) {
     if (part == "optimizer") {
       parallel.offload_optimizer = true;
     } else if (part == "weights") {
@@ -390,7 +396,7 @@ StatedConfiguration stated_configuration(const JobOptions& job, const StatedOpti
     choose_sequence_parallel(defaults, p, not_given);
   }
   p.sequence_parallel = p.sequence_parallel && p.tp > 1;
-  if (!options.offload.empty()) set_offload(options.offload, p);
+  set_offload(options, job.no_offload, p);
   if (!options.order.empty()) p.order = parse_order(options.order);
   const std::int64_t chunks = std::int64_t{p.pp} * p.vp;
   if (!options.layout.empty()) {
