@@ -40,6 +40,14 @@ TEST(ServedNames, SayThePrecision) {
   EXPECT_EQ(precision_of_checkpoint("nobody/knows-this").precision, "bf16");
 }
 
+TEST(ServedNames, MayBeOursWithAPrecision) {
+  EXPECT_EQ(served_name_of("llama-3-70b-fp4").value_or(""), "llama-3-70b");
+  EXPECT_EQ(served_name_of("here/qwen3-32b-int4").value_or(""), "qwen3-32b");
+  EXPECT_EQ(precision_of_checkpoint("llama-3-70b-fp4").precision, "fp4");
+  EXPECT_FALSE(served_name_of("no-such-model-fp4"));
+  EXPECT_FALSE(served_name_of("llama-3-70b-xyz"));
+}
+
 TEST(ServedNames, AreNotThoseOfOtherShapes) {
   for (const char* name : {"deepseek-ai/DeepSeek-V2-Lite", "mistralai/Mistral-7B-v0.3",
                            "meta-llama/Llama-3.2-1B", "Qwen/Qwen2.5-72B"}) {

@@ -140,6 +140,30 @@ TEST(ServingPlan, EnginesAreToldOfDrafts) {
   EXPECT_THAT(launch_lines(plan, {"m", "", 1024}), Not(HasSubstr("speculative")));
 }
 
+TEST(ServingPlan, EnginesAreToldTheNumbersOfWeights) {
+  const ServedModel model = load_served_model("llama-3-8b");
+  const LaunchNames names = {"m", "", 1024, serving_format(model, "bf16")};
+  const Engine vllm = load_engine("vllm"), sglang = load_engine("sglang"),
+               trtllm = load_engine("trtllm");
+  const auto lines = [&](const Engine& engine, const char* precision) {
+    ServingPlan plan;
+    plan.decode.engine = &engine;
+    plan.decode.format = serving_format(model, precision);
+    return launch_lines(plan, names);
+  };
+  // Rounded by the engine as it loads them, or in a checkpoint that the user has to name.
+  for (const Engine* engine : {&vllm, &sglang}) {
+    EXPECT_THAT(lines(*engine, "fp8"), AllOf(HasSubstr(" --quantization fp8\n"), HasSubstr(" m ")));
+    EXPECT_THAT(lines(*engine, "fp8"), HasSubstr(" --kv-cache-dtype fp8"));
+    EXPECT_THAT(lines(*engine, "int4"),
+                AllOf(HasSubstr("# m-int4: put the path of a checkpoint"), HasSubstr(" m-int4 "),
+                      Not(HasSubstr("--quantization"))));
+    EXPECT_THAT(lines(*engine, "bf16"), AllOf(HasSubstr(" m "), Not(HasSubstr("fp8"))));
+  }
+  EXPECT_THAT(lines(trtllm, "fp8"),
+              AllOf(HasSubstr("trtllm-serve m-fp8 "), HasSubstr("kv_cache_config: {dtype: fp8}")));
+}
+
 /// One kind of worker for one half: what it takes and how many requests a second it does.
 struct Half {
   std::int64_t devices = 1;

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "braid/base/counted.h"
 #include "braid/base/error.h"
 #include "braid/base/file.h"
 #include "braid/base/json.h"
@@ -218,8 +219,8 @@ int evaluate_service_command(const ServiceCommand& command) {
   } else {
     fmt::print("{}", service_evaluation_text(evaluation, job));
     if (rate > 0 && holds) {
-      fmt::print("{:g} requests/s take {} GPUs of yours.\n", rate,
-                 devices_for_rate(evaluation.mine.plan, rate));
+      fmt::print("{:g} requests/s take {} of yours.\n", rate,
+                 counted(devices_for_rate(evaluation.mine.plan, rate), "GPU"));
     }
   }
   return holds ? kFound : kInfeasible;

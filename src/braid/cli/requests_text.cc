@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "braid/base/counted.h"
 #include "braid/base/file.h"
 #include "braid/report/table.h"
 
@@ -41,8 +42,8 @@ std::string trace_text(const ServedTrace& served, const ServingPlan& plan) {
       fmt::format("\n{:.0f} requests of the trace, {:.4g} and {:.4g} tokens in the mean",
                   trace.intervals + 1, trace.input_tokens, trace.output_tokens);
   if (trace.span_s > 0) text += fmt::format(", {:.4g} a second", trace.requests_per_s());
-  text += fmt::format(", simulated on the {} GPUs:\n{:.1f} % are within both targets", plan.devices,
-                      100 * outcome.within);
+  text += fmt::format(", simulated on {}:\n{:.1f} % are within both targets",
+                      counted(plan.devices, "GPU"), 100 * outcome.within);
   if (trace.span_s > 0) {
     text += fmt::format(", {:.4g} requests/s", outcome.within * trace.requests_per_s());
   }
@@ -70,14 +71,15 @@ std::string rate_text(const std::optional<RatedService>& found, double rate) {
                        kMostSimulatedWorkers);
   }
   const ServingPlan& plan = found->plan;
-  const std::string workers = plan.disaggregated
-                                  ? fmt::format("{} workers of prompts and {} of decoding",
-                                                plan.prefill.workers, plan.decode.workers)
-                                  : fmt::format("{} workers", plan.decode.workers);
+  const std::string workers =
+      plan.disaggregated ? fmt::format("{} of prompts and {} of decoding",
+                                       counted(plan.prefill.workers, "worker"), plan.decode.workers)
+                         : counted(plan.decode.workers, "worker");
   std::string text = fmt::format(
-      "Simulated, with requests that come at random, {} GPUs ({}) hold both targets at {:g}/s:\n"
+      "Simulated, with requests that come at random, {} ({}) hold both targets at {:g}/s:\n"
       "TTFT {:.4g} ms, {:.3g} ms of it until the prompt's step, TPOT {:.4g} ms.\n",
-      plan.devices, workers, rate, 1e3 * plan.ttft_s, 1e3 * found->waiting_s, 1e3 * plan.tpot_s);
+      counted(plan.devices, "GPU"), workers, rate, 1e3 * plan.ttft_s, 1e3 * found->waiting_s,
+      1e3 * plan.tpot_s);
   if (found->predicted_s) {
     text += fmt::format("Prompts wait {:.3g} ms by M/G/k.\n", 1e3 * *found->predicted_s);
   }

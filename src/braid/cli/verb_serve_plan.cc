@@ -1,13 +1,16 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "braid/base/counted.h"
 #include "braid/base/error.h"
 #include "braid/base/file.h"
 #include "braid/base/json.h"
@@ -23,6 +26,7 @@
 #include "braid/report/table.h"
 #include "braid/serve/launch/launch_lines.h"
 #include "braid/serve/launch/manifests.h"
+#include "braid/serve/served_names.h"
 
 namespace braid {
 namespace {
@@ -92,13 +96,48 @@ void print_front(const ServingOutcome& outcome) {
              text_table(table));
 }
 
+/// How the engines are to find the model, and in what numbers it is there.
+LaunchNames names_of(const ServePlanOptions& options, const ServingJob& job) {
+  // Engines take the folder of a config.json.
+  const std::filesystem::path path(options.model);
+  std::string model =
+      path.filename() == "config.json" ? path.parent_path().string() : options.model;
+  if (model.empty()) model = ".";
+  ServingFormat published = serving_format(*job.model, precision_of_checkpoint(model).precision);
+  return {std::move(model), options.asked.draft, job.input_tokens + job.output_tokens,
+          std::move(published)};
+}
+
+/// A line that says so where fewer bits than the model is published in were chosen, not asked for.
+std::string precision_text(const ServingPlan& plan, const ServePlanOptions& options,
+                           const ServingJob& job) {
+  if (!options.precision.empty()) return "";
+  const LaunchNames names = names_of(options, job);
+  const ServingFormat& format = plan.decode.format;
+  std::string changed = changes_weights(plan.decode, names) ? "weights" : "";
+  if (format.cache != names.published.cache) changed += changed.empty() ? "caches" : " and caches";
+  if (changed.empty()) return "";
+  std::vector<std::string> offered;
+  for (const ServingFormat& each : job.formats) offered.push_back(each.name);
+  const std::string so = fmt::format("Precision: {} was chosen of {}, as it serves most. ",
+                                     format.name, fmt::join(offered, ", "));
+  if (format.name == "bf16") {
+    return so + fmt::format("The model is published in {}: a checkpoint in bf16 is to be made.\n",
+                            names.published.name);
+  }
+  return so + fmt::format(
+                  "The model is published in {0}: other {1} change its answers. Judge their "
+                  "quality, or plan with --precision {0}.\n",
+                  names.published.name, changed);
+}
+
 void print_plan(const ServingOutcome& outcome, const ServePlanOptions& options,
                 const ServingJob& job) {
   const ServingPlan& plan = *outcome.plan;
-  fmt::print("{} on {} by {} in {}, caches in {}: {:.4g} requests/s on {} GPUs, {:.4g} a GPU\n",
+  fmt::print("{} on {} by {} in {}, caches in {}: {:.4g} requests/s on {}, {:.4g} a GPU\n{}",
              options.model, options.cluster, plan.decode.engine->name, plan.decode.format.name,
-             plan.decode.format.cache, plan.requests_per_s, plan.devices,
-             plan.requests_per_s_per_device());
+             plan.decode.format.cache, plan.requests_per_s, counted(plan.devices, "GPU"),
+             plan.requests_per_s_per_device(), precision_text(plan, options, job));
   fmt::print("TTFT {:.0f} ms, TPOT {:.1f} ms, {:.0f} output tokens/s a GPU\n", 1e3 * plan.ttft_s,
              1e3 * plan.tpot_s, plan.requests_per_s_per_device() * job.output_tokens);
   fmt::print("Targets: TTFT {:.4g} ms, TPOT {:.4g} ms\n", 1e3 * job.ttft_s, 1e3 * job.tpot_s);
@@ -112,9 +151,11 @@ void print_plan(const ServingOutcome& outcome, const ServePlanOptions& options,
   table.push_back(worker_row(plan.disaggregated ? "decoding" : "all", plan.decode));
   fmt::print("{}", text_table(table));
   print_front(outcome);
-  fmt::print("\n{} of {} kinds of workers, engines' figures fitted to measured runs.\n",
-             outcome.proven ? "The best" : "The best that was found within the budget",
-             outcome.options);
+  fmt::print(
+      "\n{} of {} kinds of workers, with batches of 1, 2, 3, 4, 6, 8, 12 … sequences (powers of "
+      "two "
+      "and what lies halfway), not those between. Engines' figures are fitted to measured runs.\n",
+      outcome.proven ? "The best" : "The best that was found within the budget", outcome.options);
 }
 
 /// Why nothing holds the targets.
@@ -205,7 +246,7 @@ std::string stem_of(const std::string& file) {
 
 /// The engines' command lines, and beside them the manifests of a disaggregated service.
 void write_launch(const ServePlanOptions& options, const ServingPlan& plan, const ServingJob& job) {
-  const LaunchNames names{options.model, options.asked.draft, job.input_tokens + job.output_tokens};
+  const LaunchNames names = names_of(options, job);
   write_file(options.out, launch_lines(plan, names));
   if (!plan.disaggregated || options.out == "-") return;
   const std::int64_t node = job.system->groups.front().devices_per_node;
@@ -239,8 +280,8 @@ int run(const ServePlanOptions& options) {
   } else {
     print_plan(outcome, options, job);
     if (rate > 0) {
-      fmt::print("\n{:g} requests/s take {} GPUs.\n{}", rate, devices_for_rate(*outcome.plan, rate),
-                 rate_text(rated, rate));
+      fmt::print("\n{:g} requests/s take {}.\n{}", rate,
+                 counted(devices_for_rate(*outcome.plan, rate), "GPU"), rate_text(rated, rate));
     }
     if (traced) fmt::print("{}", trace_text(*traced, *outcome.plan));
   }

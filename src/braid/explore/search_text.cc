@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "braid/base/counted.h"
+
 namespace braid {
 namespace {
 
@@ -22,10 +24,6 @@ std::string aim_text(const Space& space, SearchFor what) {
       break;
   }
   return compared_text(space);
-}
-
-std::string counted(std::size_t count, const char* what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
 }  // namespace

@@ -1,10 +1,13 @@
 #include "braid/serve/served_names.h"
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
 #include "braid/base/document.h"
 #include "braid/base/text.h"
+#include "braid/frontend/model.h"
+#include "braid/serve/served_model.h"
 #include "braid/serve/serving_files.h"
 
 namespace braid {
@@ -71,11 +74,28 @@ const Checkpoint* checkpoint_of(const std::string& name) {
   return nullptr;
 }
 
+/// The model of "llama-3-70b-fp4": a name of ours with the numbers of its weights behind.
+std::optional<std::string> quantised_own(const std::string& name) {
+  const std::size_t dash = name.rfind('-');
+  if (dash == std::string::npos) return std::nullopt;
+  const std::vector<WeightsWord>& words = known_names().weights;
+  const bool is_quantised = std::any_of(words.begin(), words.end(), [&](const WeightsWord& word) {
+    return word.has == name.substr(dash + 1);
+  });
+  if (!is_quantised) return std::nullopt;
+  std::vector<std::string> own = served_model_names();
+  for (const ZooEntry& entry : zoo_models()) own.push_back(entry.name);
+  const auto found = std::find(own.begin(), own.end(), name.substr(0, dash));
+  return found == own.end() ? std::nullopt : std::optional(*found);
+}
+
 }  // namespace
 
 std::optional<std::string> served_name_of(std::string_view model_path) {
-  const Checkpoint* checkpoint = checkpoint_of(last_part(model_path));
-  if (checkpoint == nullptr || checkpoint->model.empty()) return std::nullopt;
+  const std::string name = last_part(model_path);
+  const Checkpoint* checkpoint = checkpoint_of(name);
+  if (checkpoint == nullptr) return quantised_own(name);
+  if (checkpoint->model.empty()) return std::nullopt;
   return checkpoint->model;
 }
 

@@ -11,8 +11,8 @@ namespace braid {
 
 // What names say that others have for models and clusters (data/serving/checkpoints.yaml).
 
-/// The model that a path as "deepseek-ai/DeepSeek-R1" speaks of, as load_served_model() takes it;
-/// nullopt: unknown.
+/// The model that a path as "deepseek-ai/DeepSeek-R1" speaks of, as load_served_model() takes it,
+/// or such a name itself with a precision behind it, "llama-3-70b-fp4"; nullopt: unknown.
 std::optional<std::string> served_name_of(std::string_view model_path);
 
 /// The longest sequence of that checkpoint where it is not the model's; 0: the model's.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "braid/backend/report/placement_report.h"
+#include "braid/base/counted.h"
 #include "braid/report/html_parts.h"
 #include "braid/report/table.h"
 
@@ -42,10 +43,6 @@ std::vector<KindOfGroup> kinds_of(const ProgramPlacement& placement) {
 }
 
 std::string milliseconds(double seconds) { return fmt::format("{:.3f}", seconds * 1e3); }
-
-std::string counted(std::int64_t count, const std::string& what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
 
 /// What was looked at and measured for the mix.
 std::string search_text(const PlacementReport& report) {

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "braid/base/counted.h"
 #include "braid/base/error.h"
 #include "braid/base/infinity.h"
 #include "braid/base/quantity.h"
@@ -105,10 +106,6 @@ class PiperSearch {
       text += fmt::format("; {} of a node that is not full left out", counted(left, "device"));
     }
     return text;
-  }
-
-  static std::string counted(std::int64_t count, const char* what) {
-    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
   }
 
   /// Keeps the family's best plan if it is the best so far. False when there may be a better one.

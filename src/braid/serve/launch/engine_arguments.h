@@ -40,6 +40,8 @@ struct EngineCommand {
   std::span<const CommandStart> starts;
   std::span<const OtherName> names;
   std::string_view model;  ///< The argument that names the model; empty: it stands first alone.
+  std::string_view
+      to_fp8;  ///< Rounds weights to eight bits as they are loaded; empty: nothing does.
   void (*read)(const EngineArguments& to);
   std::string (*line)(const WorkerPlan& of, const LaunchNames& names, WorkerRole role);
   const EngineManifest* manifest;

@@ -169,6 +169,7 @@ constinit const EngineCommand kSglangCommand = {.engine = "sglang",
                                                 .starts = kSglangStarts,
                                                 .names = kSglangNames,
                                                 .model = "--model-path",
+                                                .to_fp8 = "--quantization fp8",
                                                 .read = read_sglang_arguments,
                                                 .line = sglang_line,
                                                 .manifest = &kSglangManifest};

@@ -186,6 +186,7 @@ constinit const EngineCommand kTrtllmCommand = {.engine = "trtllm",
                                                 .starts = kTrtllmStarts,
                                                 .names = {},
                                                 .model = "",
+                                                .to_fp8 = "",
                                                 .read = read_trtllm_arguments,
                                                 .line = trtllm_line,
                                                 .manifest = &kTrtllmManifest};

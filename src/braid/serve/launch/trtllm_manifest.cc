@@ -21,7 +21,7 @@ Json trtllm_options(const WorkerPods& pods, const LaunchNames& names) {
 }
 
 std::vector<std::string> trtllm_dynamo_arguments(const WorkerPods& pods, const LaunchNames& names) {
-  return {"--model-path",           names.model,
+  return {"--model-path",           checkpoint_name(pods.of, names),
           "--served-model-name",    names.model,
           "--override-engine-args", trtllm_options(pods, names).dump(),
           "--disaggregation-mode",  pods.name()};

@@ -163,6 +163,7 @@ constinit const EngineCommand kVllmCommand = {.engine = "vllm",
                                               .starts = kVllmStarts,
                                               .names = kVllmNames,
                                               .model = "--model",
+                                              .to_fp8 = "--quantization fp8",
                                               .read = read_vllm_arguments,
                                               .line = vllm_line,
                                               .manifest = &kVllmManifest};
