@@ -157,6 +157,20 @@ TEST(Program, OneByteShortIsInfeasible) {
   EXPECT_EQ(shorter.status, 1) << shorter.err;
 }
 
+/// What braid tune knows of a plan that was not measured is what braid plan prints of it.
+TEST(Program, PlanAndTuneHaveOneInterval) {
+  const auto told = [](const char* verb, const char* further) {
+    return parsed(run_braid({verb, "gpt3-1.3b", "--cluster", "dgx-a100:8", "--global-batch", "64",
+                             "--seq-len", "2048", "--top", "2", "--json", further}));
+  };
+  const auto plan = told("plan", "--fastest")["confidence"]["iteration_time_s"];
+  const auto tuned = told("tune", "--no-offload")["plans"][0]["interval_s"];
+  ASSERT_EQ(plan.size(), 2);
+  for (const std::size_t end : {0, 1}) {
+    EXPECT_NEAR(tuned[end].get<double>(), plan[end].get<double>(), 1e-9);
+  }
+}
+
 TEST(Program, ResultsDoNotDependOnThreads) {
   const TemporaryFolder folder;
   std::vector<std::string> plans;

@@ -76,6 +76,32 @@ TEST(ErrorStructure, IsFoundInWhatWasDrawnFromIt) {
   EXPECT_NEAR(found.common, truth.common + truth.spread / 3, 0.006);
 }
 
+/// Four fifths of each number lie within its interval, and where intervals are alike and wide,
+/// plans differ from each other by as much as without.
+TEST(ErrorStructure, BeliefsKeepToIntervals) {
+  const ErrorStructure errors{0.02, 0.012, 3, 0.002};
+  const std::vector<JobTraits> plans = some_plans();
+  const std::vector<double> predicted_s(plans.size(), 1);
+  const Belief without = belief_of(plans, predicted_s, errors);
+  const std::vector<ErrorInterval> wide(plans.size(), {1 / 1.5, 1.5});
+  const Belief within_wide = belief_of(plans, predicted_s, errors, wide);
+  std::vector<ErrorInterval> mixed = wide;
+  mixed[0] = {1 / 1.01, 1.01};
+  mixed[1] = {1, 1};
+  const Belief within_mixed = belief_of(plans, predicted_s, errors, mixed);
+  const auto half_width = [](const Belief& belief, std::size_t i) {
+    return kIntervalDeviations * std::sqrt(belief.variance(i));
+  };
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    EXPECT_NEAR(half_width(within_wide, i), std::log(1.5), 1e-12);
+    EXPECT_NEAR(half_width(within_mixed, i), std::log(mixed[i].high), 1e-12);
+    EXPECT_NEAR(within_wide.variance_between(0, i), without.variance_between(0, i), 1e-12);
+    for (std::size_t j = 0; j < plans.size(); ++j) {
+      EXPECT_GE(within_mixed.variance_between(i, j), -1e-12);
+    }
+  }
+}
+
 TEST(ErrorStructure, OfTheEvidenceThatComesWithTheProgram) {
   const ErrorStructure errors = error_structure(evidence());
   EXPECT_GT(errors.own, 1e-4);

@@ -23,6 +23,7 @@
 #include "braid/cli/verbs.h"
 #include "braid/plan/names.h"
 #include "braid/plan/plan_json.h"
+#include "braid/report/confidence_text.h"
 #include "braid/report/plan_text.h"
 #include "braid/report/table.h"
 #include "braid/trainers/registry.h"
@@ -116,12 +117,20 @@ void read_results(const std::string& file, std::vector<TunedPlan>& plans) {
 Tuning tuning_of(std::vector<TunedPlan> plans, std::int64_t next) {
   std::vector<JobTraits> traits;
   std::vector<double> predicted_s;
+  std::vector<ErrorInterval> intervals;
   for (const TunedPlan& each : plans) {
     traits.push_back(traits_of(each.candidate->plan, each.candidate->metrics));
     predicted_s.push_back(each.candidate->metrics.iteration_time_s);
+    // That of the plan as braid plan prints it.
+    if (const auto interval = time_interval(traits.back(), evidence())) {
+      intervals.push_back(*interval);
+    }
   }
-  Tuning tuning{
-      std::move(plans), belief_of(traits, predicted_s, error_structure(evidence())), 0, 0, {}};
+  Tuning tuning{std::move(plans),
+                belief_of(traits, predicted_s, error_structure(evidence()), intervals),
+                0,
+                0,
+                {}};
   for (std::size_t i = 0; i < tuning.plans.size(); ++i) {
     for (const double time_s : tuning.plans[i].measured_s) {
       observe(tuning.belief, i, std::log(time_s), kNoiseVariance);
@@ -157,37 +166,42 @@ void write_next(const std::string& folder, const Tuning& tuning) {
 
 double expected_s(const Tuning& tuning, std::size_t i) { return std::exp(tuning.belief.mean[i]); }
 
-/// Half of the interval that holds the time with a probability of 80 %, as a share.
-double uncertainty(const Tuning& tuning, std::size_t i) {
-  constexpr double deviations = 1.2816;
-  return deviations * std::sqrt(std::max(0.0, tuning.belief.variance(i)));
+/// Between what the time lies with a probability of kIntervalLevel, as factors of expected_s().
+ErrorInterval interval_of(const Tuning& tuning, std::size_t i) {
+  const double most =
+      std::exp(kIntervalDeviations * std::sqrt(std::max(0.0, tuning.belief.variance(i))));
+  return {1 / most, most};
 }
 
 std::string mark_of(const Tuning& tuning, std::size_t i) {
-  if (i == tuning.chosen) return "expected best";
   const bool is_next = std::find(tuning.next.begin(), tuning.next.end(), i) != tuning.next.end();
-  return is_next ? "measure" : "";
+  if (i != tuning.chosen) return is_next ? "measure" : "";
+  return is_next ? "expected fastest, measure" : "expected fastest";
 }
 
 void print(const Tuning& tuning, const VerbTuneOptions& options) {
   std::vector<std::vector<std::string>> table = {
-      {"plan", "predicted", "measured", "now expected", "within (80 %)", "verdict"}};
+      {"plan", "predicted", "measured", "now expected", "four of five lie within", "verdict"}};
   for (std::size_t i = 0; i < tuning.plans.size(); ++i) {
     const TunedPlan& each = tuning.plans[i];
     std::string measured;
     for (const double time_s : each.measured_s) {
-      measured += (measured.empty() ? "" : ", ") + format_seconds(time_s);
+      measured += (measured.empty() ? "" : ", ") + four_figures(time_s);
     }
-    table.push_back({each.name, format_seconds(each.candidate->metrics.iteration_time_s), measured,
-                     format_seconds(expected_s(tuning, i)),
-                     fmt::format("± {:.1f}%", 100 * uncertainty(tuning, i)), mark_of(tuning, i)});
+    table.push_back({each.name, four_figures(each.candidate->metrics.iteration_time_s), measured,
+                     four_figures(expected_s(tuning, i)),
+                     time_range_text(expected_s(tuning, i) * interval_of(tuning, i).low,
+                                     expected_s(tuning, i) * interval_of(tuning, i).high),
+                     mark_of(tuning, i)});
   }
-  fmt::print("{}\n", text_table(table));
+  fmt::print("Times of an iteration in seconds.\n\n{}\n", text_table(table));
   const TunedPlan& chosen = tuning.plans[tuning.chosen];
-  fmt::print("Take {}: against the fastest of these it is expected to lose {:.1f} %.\n",
-             chosen.name, 100 * tuning.expected_loss);
+  fmt::print(
+      "Run {}. Which of these is really the fastest is not known: in the mean over what is likely, "
+      "{} takes {:.1f} % longer than the one that is.\n",
+      chosen.name, chosen.name, 100 * std::expm1(tuning.expected_loss));
   if (tuning.next.empty()) {
-    fmt::print("No further run is expected to gain more than {:.1f} %.\n", 100 * kWorth);
+    fmt::print("Measuring another is not expected to gain more than {:.1f} %.\n", 100 * kWorth);
     return;
   }
   std::string names;
@@ -213,7 +227,9 @@ Json to_json(const Tuning& tuning) {
                              {"predicted_s", each.candidate->metrics.iteration_time_s},
                              {"measured_s", each.measured_s},
                              {"expected_s", expected_s(tuning, i)},
-                             {"within", uncertainty(tuning, i)}});
+                             {"interval_s",
+                              {expected_s(tuning, i) * interval_of(tuning, i).low,
+                               expected_s(tuning, i) * interval_of(tuning, i).high}}});
   }
   json["chosen"] = tuning.plans[tuning.chosen].name;
   json["expected_loss"] = tuning.expected_loss;

@@ -50,10 +50,14 @@ std::string run_text(const RunError& run) {
 
 }  // namespace
 
+std::string time_range_text(double least_s, double most_s) {
+  return four_figures(least_s) + " to " + four_figures(most_s) + " s";
+}
+
 std::string interval_text(const Confidence& confidence, const Metrics& metrics) {
   if (!confidence.time) return "";
-  return fmt::format("{:.4g} to {:.4g} s", metrics.iteration_time_s * confidence.time->low,
-                     metrics.iteration_time_s * confidence.time->high);
+  return time_range_text(metrics.iteration_time_s * confidence.time->low,
+                         metrics.iteration_time_s * confidence.time->high);
 }
 
 std::vector<std::string> confidence_lines(const Candidate& candidate) {
@@ -95,9 +99,10 @@ std::string not_told_apart_text(const std::vector<Candidate>& candidates) {
     rows.push_back(static_cast<std::int32_t>(i + 1));
   }
   return fmt::format(
-      "Measured runs do not tell the first plan from {} {}: of such comparisons one in five is off "
-      "by more than {:.0f} %.\n",
-      rows.size() == 1 ? "plan" : "plans", ranges_text(rows), 100 * most);
+      "{} {} may turn out faster than the first: of two plans that were measured, the predicted "
+      "ratio of times is off by more than {:.0f} % in one case of five. braid tune says which are "
+      "worth measuring.\n",
+      rows.size() == 1 ? "Plan" : "Plans", ranges_text(rows), 100 * most);
 }
 
 }  // namespace braid

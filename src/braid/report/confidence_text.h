@@ -14,7 +14,10 @@ namespace braid {
 /// whose times are those of a profile.
 std::vector<std::string> confidence_lines(const Candidate& candidate);
 
-/// The interval of the time as "1.105 to 1.382 s"; empty where there is none.
+/// "1.105 to 1.382 s"
+std::string time_range_text(double least_s, double most_s);
+
+/// The interval of the time as time_range_text(); empty where there is none.
 std::string interval_text(const Confidence& confidence, const Metrics& metrics);
 
 /// Of the other candidates those whose times measured runs do not tell apart from the first one's

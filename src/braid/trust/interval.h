@@ -9,6 +9,8 @@ namespace braid {
 
 /// Share of the measurements that an interval is to hold.
 inline constexpr double kIntervalLevel = 0.8;
+/// Of a normal distribution as large a share lies within so many standard deviations.
+inline constexpr double kIntervalDeviations = 1.2815515655446004;
 
 /// Around a predicted figure, as factors of it: symmetric in logarithms.
 struct ErrorInterval {

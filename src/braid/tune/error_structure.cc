@@ -50,6 +50,28 @@ double common_variance(const Jobs& jobs) {
   return jobs.empty() ? 0 : squares / static_cast<double>(jobs.size());
 }
 
+/// Gives each number the variance of its interval: by an error that all share, in proportion to
+/// what each lacks, or by shrinking what has too much.
+void widen_to(std::span<const ErrorInterval> intervals, Belief& belief) {
+  struct Change {
+    double shrunk = 1, shared = 0;
+  };
+  std::vector<Change> changes;
+  for (std::size_t i = 0; i < belief.size(); ++i) {
+    const double deviation = std::log(intervals[i].high) / kIntervalDeviations;
+    const double lacks = deviation * deviation - belief.variance(i);
+    changes.push_back(lacks >= 0 ? Change{1, std::sqrt(lacks)}
+                                 : Change{deviation / std::sqrt(belief.variance(i)), 0});
+  }
+  for (std::size_t i = 0; i < belief.size(); ++i) {
+    for (std::size_t j = 0; j < belief.size(); ++j) {
+      double& covariance = belief.covariance[i * belief.size() + j];
+      covariance = covariance * changes[i].shrunk * changes[j].shrunk +
+                   changes[i].shared * changes[j].shared;
+    }
+  }
+}
+
 }  // namespace
 
 double plan_distance(const JobTraits& a, const JobTraits& b) {
@@ -91,17 +113,18 @@ ErrorStructure error_structure(const Evidence& runs) {
 }
 
 Belief belief_of(std::span<const JobTraits> plans, std::span<const double> predicted_s,
-                 const ErrorStructure& errors) {
+                 const ErrorStructure& errors, std::span<const ErrorInterval> intervals) {
+  const double common = intervals.empty() ? errors.common : 0;
   Belief belief;
   for (std::size_t i = 0; i < plans.size(); ++i) {
     belief.mean.push_back(std::log(predicted_s[i]));
     for (std::size_t j = 0; j < plans.size(); ++j) {
-      belief.covariance.push_back(errors.common +
-                                  errors.spread *
-                                      std::exp(-plan_distance(plans[i], plans[j]) / errors.reach) +
-                                  (i == j ? errors.own : 0));
+      belief.covariance.push_back(
+          common + errors.spread * std::exp(-plan_distance(plans[i], plans[j]) / errors.reach) +
+          (i == j ? errors.own : 0));
     }
   }
+  if (!intervals.empty()) widen_to(intervals, belief);
   return belief;
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "braid/trust/evidence.h"
+#include "braid/trust/interval.h"
 #include "braid/tune/belief.h"
 
 namespace braid {
@@ -29,8 +30,10 @@ double plan_distance(const JobTraits& a, const JobTraits& b);
 ErrorStructure error_structure(const Evidence& runs);
 
 /// What is believed of the logarithms of the times of plans of one job that are predicted to take
-/// `predicted_s`.
+/// `predicted_s`. With `intervals`, one for each plan, kIntervalLevel of the belief lies within
+/// them: in place of `errors.common` plans share what their intervals are wider than plans of one
+/// job differ by; where one is narrower, all of that plan's errors shrink.
 Belief belief_of(std::span<const JobTraits> plans, std::span<const double> predicted_s,
-                 const ErrorStructure& errors);
+                 const ErrorStructure& errors, std::span<const ErrorInterval> intervals = {});
 
 }  // namespace braid
