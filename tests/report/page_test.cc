@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "braid/base/quantity.h"
 #include "braid/plan/outcome.h"
 #include "braid/report/html.h"
 #include "braid/report/html_parts.h"
@@ -340,14 +341,14 @@ TEST(Html, FiguresAreThoseOfTheTerminal) {
   const std::string text = plan_text(outcome);
   const std::string page = html_report(plan);
   const Metrics metrics = measure(plan);
-  const std::string time = fmt::format("{:.4g} s", metrics.iteration_time_s);
+  const std::string time = four_figures(metrics.iteration_time_s) + " s";
   EXPECT_THAT(text, HasSubstr("Where the time goes (" + time + ")"));
   EXPECT_THAT(page, HasSubstr("<b>" + time + "</b><span>an iteration"));
   EXPECT_THAT(page, HasSubstr("the whole iteration of " + time));
   for (const auto& [name, value] : time_terms(metrics)) {
     if (value <= 1e-12 * metrics.iteration_time_s) continue;
     EXPECT_THAT(text, HasSubstr(name));
-    EXPECT_THAT(page, HasSubstr(fmt::format("</i>{} {:.4g} s, {:.1f} %", name, value,
+    EXPECT_THAT(page, HasSubstr(fmt::format("</i>{} {} s, {:.1f} %", name, four_figures(value),
                                             100 * value / metrics.iteration_time_s)));
   }
 }

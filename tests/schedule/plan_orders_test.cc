@@ -284,7 +284,8 @@ TEST(PlanOrders, StagesMayHaveAKOfTheirOwn) {
 
 TEST(PlanOrders, RefusesWhatAScheduleIsNotDefinedForNamingTheStage) {
   const Plan plan = small_plan(ScheduleKind::one_f_one_b, 4, 1, 8);
-  EXPECT_THAT(refusal(plan, "zb-v"), HasSubstr("stage 3 is on device 2"));
+  EXPECT_THAT(refusal(plan, "zb-v"),
+              HasSubstr("stage 1 has 1 chunk of layers; zb-v is defined for two"));
   EXPECT_THAT(refusal(plan, "unheard-of"), HasSubstr("no schedule is called unheard-of"));
   const Plan chunks = small_plan(ScheduleKind::interleaved, 2, 2, 4);
   for (const char* name : {"1f1b", "zb-h1", "kfkb", "2bw", "greedy", "search"}) {

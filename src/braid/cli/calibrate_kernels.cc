@@ -16,7 +16,7 @@
 namespace braid {
 namespace {
 
-std::string in_percent(double share) { return fmt::format("{:.1f}%", 100 * share); }
+std::string in_percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 void print_errors(const std::vector<ChipKernels>& fits) {
   std::vector<std::vector<std::string>> table = {

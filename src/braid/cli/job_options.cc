@@ -255,7 +255,7 @@ class ProgressLine {
     fmt::print(stderr, "{}{}best {:>10}  bound {:>10}  gap {:>8}  work {}{}", terminal_ ? "\r" : "",
                label_, found ? format_seconds(best_s) : "-",
                std::isfinite(bound_s) ? format_seconds(bound_s) : "-",
-               found ? fmt::format("{:.2f}%", 100 * (1 - bound_s / best_s)) : "-", work,
+               found ? fmt::format("{:.2f} %", 100 * (1 - bound_s / best_s)) : "-", work,
                terminal_ ? "   " : "\n");
     std::fflush(stderr);
   }

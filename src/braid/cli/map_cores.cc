@@ -127,7 +127,7 @@ std::string place_of(CoreKind kind, const PlacedOperator& placed) {
 
 std::string proof(const CoreOutcome& outcome) {
   return outcome.status == CoreStatus::optimal ? "proven"
-                                               : fmt::format("{:.2f}%", 100 * outcome.gap());
+                                               : fmt::format("{:.2f} %", 100 * outcome.gap());
 }
 
 std::string layers_text(const std::vector<CoreMappedLayer>& layers) {

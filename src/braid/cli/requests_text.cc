@@ -4,6 +4,7 @@
 
 #include "braid/base/counted.h"
 #include "braid/base/file.h"
+#include "braid/base/quantity.h"
 #include "braid/report/table.h"
 
 namespace braid {
@@ -12,7 +13,7 @@ namespace {
 std::vector<std::string> spread_row(const char* name, const TraceOutcome::Spread& spread) {
   std::vector<std::string> row = {name};
   for (const double time_s : {spread.mean, spread.median, spread.p90, spread.p99}) {
-    row.push_back(fmt::format("{:.4g} ms", 1e3 * time_s));
+    row.push_back(fmt::format("{} ms", four_figures(1e3 * time_s)));
   }
   return row;
 }
@@ -38,14 +39,14 @@ ServedTrace serve_trace(const ServingPlan& plan, const ServingJob& job,
 std::string trace_text(const ServedTrace& served, const ServingPlan& plan) {
   const TraceSummary& trace = served.trace;
   const TraceOutcome& outcome = served.outcome;
-  std::string text =
-      fmt::format("\n{:.0f} requests of the trace, {:.4g} and {:.4g} tokens in the mean",
-                  trace.intervals + 1, trace.input_tokens, trace.output_tokens);
-  if (trace.span_s > 0) text += fmt::format(", {:.4g} a second", trace.requests_per_s());
+  std::string text = fmt::format("\n{:.0f} requests of the trace, {} and {} tokens in the mean",
+                                 trace.intervals + 1, four_figures(trace.input_tokens),
+                                 four_figures(trace.output_tokens));
+  if (trace.span_s > 0) text += fmt::format(", {} a second", four_figures(trace.requests_per_s()));
   text += fmt::format(", simulated on {}:\n{:.1f} % are within both targets",
                       counted(plan.devices, "GPU"), 100 * outcome.within);
   if (trace.span_s > 0) {
-    text += fmt::format(", {:.4g} requests/s", outcome.within * trace.requests_per_s());
+    text += fmt::format(", {} requests/s", four_figures(outcome.within * trace.requests_per_s()));
   }
   return text + "\n\n" +
          text_table({{"time", "mean", "median", "90 %", "99 %"},
@@ -77,9 +78,9 @@ std::string rate_text(const std::optional<RatedService>& found, double rate) {
                          : counted(plan.decode.workers, "worker");
   std::string text = fmt::format(
       "Simulated, with requests that come at random, {} ({}) hold both targets at {:g}/s:\n"
-      "TTFT {:.4g} ms, {:.3g} ms of it until the prompt's step, TPOT {:.4g} ms.\n",
-      counted(plan.devices, "GPU"), workers, rate, 1e3 * plan.ttft_s, 1e3 * found->waiting_s,
-      1e3 * plan.tpot_s);
+      "TTFT {} ms, {:.3g} ms of it until the prompt's step, TPOT {} ms.\n",
+      counted(plan.devices, "GPU"), workers, rate, four_figures(1e3 * plan.ttft_s),
+      1e3 * found->waiting_s, four_figures(1e3 * plan.tpot_s));
   if (found->predicted_s) {
     text += fmt::format("Prompts wait {:.3g} ms by M/G/k.\n", 1e3 * *found->predicted_s);
   }

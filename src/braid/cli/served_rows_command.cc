@@ -27,10 +27,10 @@ using Groups = std::map<std::vector<std::string>, std::vector<std::size_t>>;
 
 std::vector<std::string> error_cells(const ServedErrors& errors) {
   if (errors.predicted == 0) return {"", "", "", ""};
-  return {fmt::format("{:.1f}%", 100 * errors.tpot_mean),
-          fmt::format("{:.1f}%", 100 * errors.tpot_median),
-          fmt::format("{:.1f}%", 100 * errors.ttft_mean),
-          fmt::format("{:.1f}%", 100 * errors.ttft_median)};
+  return {fmt::format("{:.1f} %", 100 * errors.tpot_mean),
+          fmt::format("{:.1f} %", 100 * errors.tpot_median),
+          fmt::format("{:.1f} %", 100 * errors.ttft_mean),
+          fmt::format("{:.1f} %", 100 * errors.ttft_median)};
 }
 
 std::vector<std::string> error_row(std::vector<std::string> names, const ServedErrors& errors) {

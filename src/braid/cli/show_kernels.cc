@@ -116,7 +116,7 @@ std::vector<double> parse_sizes(std::string_view text, std::string_view operatio
               fmt::format("write {}={}, each at least 1", operation, sizes.names));
 }
 
-std::string error_text(double share) { return fmt::format("{:.1f}%", 100 * share); }
+std::string error_text(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 template <class Form>
 void show_figures(const KernelEntries<Form>& entries) {

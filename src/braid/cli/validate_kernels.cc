@@ -87,10 +87,10 @@ int validate_kernels(const std::string& tables, bool json) {
                       {"median_ape", a.median},
                       {"bias", a.bias},
                       {"held_out_error", a.stated}});
-    table.push_back({a.chip, a.operation, a.backend, a.format, std::to_string(a.rows),
-                     fmt::format("{:.1f}%", 100 * a.error), fmt::format("{:.1f}%", 100 * a.median),
-                     fmt::format("{:+.1f}%", 100 * a.bias),
-                     fmt::format("{:.1f}%", 100 * a.stated)});
+    table.push_back(
+        {a.chip, a.operation, a.backend, a.format, std::to_string(a.rows),
+         fmt::format("{:.1f} %", 100 * a.error), fmt::format("{:.1f} %", 100 * a.median),
+         fmt::format("{:+.1f} %", 100 * a.bias), fmt::format("{:.1f} %", 100 * a.stated)});
   }
   if (json) {
     fmt::print("{}", to_text(Json{{"groups", std::move(groups)}}));

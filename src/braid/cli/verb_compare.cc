@@ -187,9 +187,9 @@ std::vector<Column> columns_of(const Compared& compared, double least_s, bool ru
   add("recompute", [&] {
     return form.offload.empty() ? form.recompute : form.recompute + " off" + form.offload;
   });
-  add("s/iter", [&] { return fmt::format("{:.4g}", best->metrics.iteration_time_s); });
+  add("s/iter", [&] { return four_figures(best->metrics.iteration_time_s); });
   add("of best", [&] { return fmt::format("{:.2f}", best->metrics.iteration_time_s / least_s); });
-  add("MFU", [&] { return fmt::format("{:.1f}%", 100 * best->metrics.mfu); });
+  add("MFU", [&] { return fmt::format("{:.1f} %", 100 * best->metrics.mfu); });
   add("peak GiB", [&] { return fmt::format("{:.1f}", best->metrics.peak_memory_bytes / kGiB); });
   if (compared.run) {
     for (const auto& [name, value] : run_figures(*compared.run)) columns.push_back({name, value});
@@ -197,12 +197,11 @@ std::vector<Column> columns_of(const Compared& compared, double least_s, bool ru
     for (const auto& [name, value] : run_figures({})) columns.push_back({name, "-"});
   }
   add("verified", [&] { return compared.checked->failure.empty() ? "yes" : "no"; });
-  columns.push_back({"bound s", outcome != nullptr
-                                    ? fmt::format("{:.4g}", outcome->physical_bound.time_s)
-                                    : "-"});
+  columns.push_back(
+      {"bound s", outcome != nullptr ? four_figures(outcome->physical_bound.time_s) : "-"});
   columns.push_back(
       {"search s", outcome != nullptr ? fmt::format("{:.3f}", compared.checked->wall_s) : "-"});
-  add("own", [&] { return fmt::format("{:.4g}", outcome->objective); });
+  add("own", [&] { return four_figures(outcome->objective); });
   add("objective", [&] { return outcome->objective_name; });
   return columns;
 }

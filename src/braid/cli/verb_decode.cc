@@ -70,26 +70,32 @@ std::size_t fastest_of(const DecodeCase& of) {
 }
 
 void print_cases(const std::vector<DecodeCase>& cases) {
-  std::vector<std::vector<std::string>> table = {{"batch", "prefix", "scheme", "sent/layer", "step",
-                                                  "compute", "exchange", "host", "fullest",
-                                                  "waiting", "tokens/s", ""}};
+  std::vector<std::vector<std::string>> table = {{"batch", "prefix", "divided by", "step ms",
+                                                  "kernels", "exchange", "host", "KiB sent/layer",
+                                                  "fullest", "waiting", "tokens/s", ""}};
   for (const DecodeCase& of : cases) {
     for (std::size_t i = 0; i < of.estimates.size(); ++i) {
       const DecodeEstimate& each = of.estimates[i];
       table.push_back(
           {std::to_string(of.batch), std::to_string(of.prefix), std::string(name_of(each.scheme)),
-           fmt::format("{:.1f} KiB", each.layer.total() / 1024),
-           fmt::format("{:.3f} ms", 1e3 * each.step_s()),
-           fmt::format("{:.3f} ms", 1e3 * each.compute_s),
-           fmt::format("{:.3f} ms", 1e3 * each.exchange_s),
-           fmt::format("{:.3f} ms", 1e3 * each.host_s), fmt::format("{:.2f}", each.imbalance),
+           fmt::format("{:.3f}", 1e3 * each.step_s()), fmt::format("{:.3f}", 1e3 * each.compute_s),
+           fmt::format("{:.3f}", 1e3 * each.exchange_s), fmt::format("{:.3f}", 1e3 * each.host_s),
+           fmt::format("{:.1f}", each.layer.total() / 1024), fmt::format("{:.2f}", each.imbalance),
            fmt::format("{:.0f}", each.waiting), fmt::format("{:.0f}", each.tokens_per_s),
-           i == fastest_of(of) ? "most" : ""});
+           i == fastest_of(of) ? "fastest" : ""});
     }
   }
   fmt::print(
-      "{}\nSent: by one device, for one layer. Fullest: cached tokens of the fullest device "
-      "over their mean.\n",
+      "{}\nbatch: sequences on all devices; prefix: cached tokens of each\n"
+      "divided by: data (each device has its own sequences), tensor (some heads of all), cache "
+      "(some "
+      "tokens of all; -queries: new keys go to one device only, -newest: to none)\n"
+      "step: kernels, exchange between devices, and host (the engine's own time, and caches that "
+      "do "
+      "not fit, there and back)\n"
+      "fullest: cached tokens of the fullest device over their mean; waiting: sequences that fit "
+      "on "
+      "no device, in the mean; fastest: of its batch and prefix\n",
       text_table(table));
 }
 

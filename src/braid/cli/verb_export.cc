@@ -69,7 +69,10 @@ int run_report(const ExportOptions& options) {
   const bool named = !options.output.empty();
   const std::string file = named ? options.output : "report.html";
   write_file(file, html_report(valid.plan, alternatives, run));
-  if (!named) fmt::print("Written to {}; -o names another file.\n", file);
+  if (file != "-") {
+    fmt::print("The page of the plan is written to {}{}: open it in a browser.\n", file,
+               named ? "" : " (-o names another file)");
+  }
   print_warnings(valid.warnings);
   return kFound;
 }

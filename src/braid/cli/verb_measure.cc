@@ -145,7 +145,7 @@ void print(const MeasuredMachine& machine, const std::vector<std::string>& unmea
   std::vector<std::vector<std::string>> table = {{"operator", "measured", "fitted", "off"}};
   for (const FittedOperator& each : machine.device.operators) {
     table.push_back({each.name, format_seconds(each.measured_s), format_seconds(each.fitted_s),
-                     fmt::format("{:+.0f}%", 100 * (each.fitted_s / each.measured_s - 1))});
+                     fmt::format("{:+.0f} %", 100 * (each.fitted_s / each.measured_s - 1))});
   }
   const Chip& chip = machine.device.chip;
   fmt::print("{}: {} device{} of {} thread{}\nMeasured with {}\n\n{}\n", machine.facts.processor,

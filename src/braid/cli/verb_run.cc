@@ -27,6 +27,7 @@
 #include "braid/cli/worker_program.h"
 #include "braid/report/html_timeline.h"
 #include "braid/report/table.h"
+#include "braid/report/terms.h"
 #include "braid/run/checkpoint.h"
 #include "braid/run/dry_run.h"
 #include "braid/run/parity.h"
@@ -105,10 +106,6 @@ class ProgressLines {
   }
 
  private:
-  static std::string rate_text(double rate) {
-    return rate < 100 ? fmt::format("{:.3g}", rate) : fmt::format("{:.0f}", rate);
-  }
-
   const PlannedRun& run_;
   bool silent_;
   std::optional<std::chrono::steady_clock::time_point> last_;
@@ -126,6 +123,11 @@ void run_processes(const PlannedRun& run, const std::vector<std::string>& ranks,
                       whole ? "the single process" : who_is(run, std::atoi(rank.c_str()))});
   }
   ProgressLines lines(run, silent);
+  // They load their libraries and wait for each other, of many processes for a minute.
+  if (!silent && starts.size() > 1) {
+    fmt::print(stderr, "braid: starting {} processes; iterations begin when all have met\n",
+               starts.size());
+  }
   const ProcessEnd end =
       watch_processes(starts, [&](std::size_t, const std::string& line) { lines.hear(line); });
   if (end.failure.empty()) return;
@@ -135,7 +137,7 @@ void run_processes(const PlannedRun& run, const std::vector<std::string>& ranks,
 
 std::string percent_off(double predicted, double measured) {
   if (measured <= 0) return "-";
-  return fmt::format("{:+.1f}%", 100 * (predicted - measured) / measured);
+  return fmt::format("{:+.1f} %", 100 * (predicted - measured) / measured);
 }
 
 void print_terms(const PlannedRun& run, const RunMeasurement& measured) {
@@ -143,9 +145,10 @@ void print_terms(const PlannedRun& run, const RunMeasurement& measured) {
   const RankTimes& busiest = measured.ranks[measured.busiest_rank];
   const double passes_s = p.compute_s + p.recompute_s + p.tp_comm_s + p.cp_comm_s + p.ep_comm_s;
   std::vector<std::vector<std::string>> rows = {
-      {"of an iteration", "predicted", "measured", "off"}};
+      {"of an iteration, ms", "predicted", "measured", "off"}};
   const auto add = [&](const std::string& name, double predicted_s, double measured_s) {
-    rows.push_back({name, format_seconds(predicted_s), format_seconds(measured_s),
+    rows.push_back({name, part_text(1e3 * predicted_s, 1e3 * p.iteration_time_s),
+                    part_text(1e3 * measured_s, 1e3 * measured.iteration_time_s),
                     percent_off(predicted_s, measured_s)});
   };
   add("whole", p.iteration_time_s, measured.iteration_time_s);

@@ -14,6 +14,7 @@
 #include "braid/base/error.h"
 #include "braid/base/file.h"
 #include "braid/base/json.h"
+#include "braid/base/quantity.h"
 #include "braid/cli/count_option.h"
 #include "braid/cli/requests_text.h"
 #include "braid/cli/served_worker_json.h"
@@ -134,10 +135,11 @@ std::string precision_text(const ServingPlan& plan, const ServePlanOptions& opti
 void print_plan(const ServingOutcome& outcome, const ServePlanOptions& options,
                 const ServingJob& job) {
   const ServingPlan& plan = *outcome.plan;
-  fmt::print("{} on {} by {} in {}, caches in {}: {:.4g} requests/s on {}, {:.4g} a GPU\n{}",
-             options.model, options.cluster, plan.decode.engine->name, plan.decode.format.name,
-             plan.decode.format.cache, plan.requests_per_s, counted(plan.devices, "GPU"),
-             plan.requests_per_s_per_device(), precision_text(plan, options, job));
+  fmt::print("{} on {} by {} in {}, caches in {}: {} requests/s on {}, {} a GPU\n{}", options.model,
+             options.cluster, plan.decode.engine->name, plan.decode.format.name,
+             plan.decode.format.cache, four_figures(plan.requests_per_s),
+             counted(plan.devices, "GPU"), four_figures(plan.requests_per_s_per_device()),
+             precision_text(plan, options, job));
   fmt::print("TTFT {:.0f} ms, TPOT {:.1f} ms, {:.0f} output tokens/s a GPU\n", 1e3 * plan.ttft_s,
              1e3 * plan.tpot_s, plan.requests_per_s_per_device() * job.output_tokens);
   fmt::print("Targets: TTFT {:.4g} ms, TPOT {:.4g} ms\n", 1e3 * job.ttft_s, 1e3 * job.tpot_s);

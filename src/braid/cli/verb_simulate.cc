@@ -22,6 +22,7 @@
 #include "braid/plan/plan_json.h"
 #include "braid/report/html_timeline.h"
 #include "braid/report/table.h"
+#include "braid/report/terms.h"
 #include "braid/schedule/plan_orders.h"
 #include "braid/schedule/timeline.h"
 #include "braid/verify/verify.h"
@@ -126,13 +127,16 @@ int run_schedules(const SimulateOptions& options, const Plan& plan) {
     const PlanOrder& order = *row.order;
     const auto most = std::max_element(order.in_flight.begin(), order.in_flight.end());
     const bool counted = most != order.in_flight.end();
-    cells.push_back({row.name, fmt::format("{:.4g} s", order.iteration_time_s),
-                     fmt::format("{:.4g} s", order.idle_s),
+    cells.push_back({row.name, fmt::format("{} s", four_figures(order.iteration_time_s)),
+                     fmt::format("{} s", four_figures(order.idle_s)),
                      fmt::format("{:.2f} GiB", order.peak_memory_bytes / kGiB),
                      fmt::format("{}", order.tightest_stage + 1),
                      counted ? fmt::format("{}", *most) : "-", remark_on(order)});
   }
   fmt::print("{}", text_table(cells));
+  fmt::print(
+      "idle: of the device with most to do, the pipeline's bubble and what it waits for "
+      "transfers\n");
   return kFound;
 }
 
@@ -184,11 +188,12 @@ int simulate_plan(const SimulateOptions& options, const Plan& plan) {
     return kFound;
   }
   fmt::print(
-      "{}: {:.6g} s per iteration, {:.6g} {}/s, MFU {:.1f} %, bubble {:.3g} s, peak {:.1f} "
+      "{}: {} s per iteration, {} {}/s, MFU {:.1f} %, pipeline bubble {} s, peak {:.1f} "
       "GiB in stage {}\n",
-      plan.model, metrics.iteration_time_s, metrics.tokens_per_s,
-      plan.seq_len > 0 ? "tokens" : "samples", 100 * metrics.mfu, metrics.bubble_s,
-      metrics.peak_memory_bytes / kGiB, metrics.tightest_stage + 1);
+      plan.model, four_figures(metrics.iteration_time_s), rate_text(metrics.tokens_per_s),
+      plan.seq_len > 0 ? "tokens" : "samples", 100 * metrics.mfu,
+      part_text(metrics.bubble_s, metrics.iteration_time_s), metrics.peak_memory_bytes / kGiB,
+      metrics.tightest_stage + 1);
   say_written(options);
   return kFound;
 }
@@ -240,8 +245,8 @@ int run_verify(const VerifyOptions& options) {
       fmt::print("{}  {:<9} {}\n", check.holds ? "ok  " : "FAIL", check.name, check.detail);
     }
     if (verification.holds()) {
-      fmt::print("The plan holds: {:.4g} s an iteration, {:.4g} s if all arithmetic ran at peak.\n",
-                 time_s, verification.lower_bound_s);
+      fmt::print("The plan holds: {} s an iteration, {} s if all arithmetic ran at peak.\n",
+                 four_figures(time_s), four_figures(verification.lower_bound_s));
     }
   }
   return verification.holds() ? kFound : kInfeasible;

@@ -78,7 +78,7 @@ std::string verdict(const ConfigurationEvaluation& evaluation) {
   return text + "\n";
 }
 
-std::string seconds(double time_s) { return fmt::format("{:.4g}", time_s); }
+std::string seconds(double time_s) { return four_figures(time_s); }
 
 /// Where the time goes, in mine and in the best.
 std::string terms_text(const ConfigurationEvaluation& evaluation) {
@@ -94,12 +94,11 @@ std::string terms_text(const ConfigurationEvaluation& evaluation) {
   const auto add = [&](const std::string& name, double here_s, double there_s) {
     here_s = shown(here_s);
     there_s = shown(there_s);
-    rows.push_back({name, seconds(here_s)});
+    rows.push_back({name, part_text(here_s, mine.iteration_time_s)});
     if (best == nullptr) return;
-    rows.back().push_back(seconds(there_s));
-    // Less than the figures of either show is nothing.
-    const bool is_shown = std::abs(here_s - there_s) > 1e-4 * std::max(here_s, there_s);
-    rows.back().push_back(seconds(is_shown ? here_s - there_s : 0));
+    const double most_s = std::max(mine.iteration_time_s, best->metrics.iteration_time_s);
+    rows.back().push_back(part_text(there_s, best->metrics.iteration_time_s));
+    rows.back().push_back(part_text(here_s - there_s, most_s));
   };
   for (std::size_t t = 0; t < terms.size(); ++t) {
     if (shown(terms[t].second) == 0 && shown(best_terms[t].second) == 0) continue;
@@ -146,9 +145,10 @@ std::string changes_text(const ConfigurationEvaluation& evaluation) {
        evaluation.mine.fits() ? "yes" : "no"}};
   double before_s = mine.iteration_time_s;
   for (const ConfigurationChange& change : evaluation.changes) {
-    rows.push_back(
-        {change.what, seconds(change.time_s), fmt::format("{:.3g}", change.time_s - before_s),
-         fmt::format("{:.1f}", change.peak_memory_bytes / kGiB), change.fits ? "yes" : "no"});
+    rows.push_back({change.what, seconds(change.time_s),
+                    part_text(change.time_s - before_s, mine.iteration_time_s),
+                    fmt::format("{:.1f}", change.peak_memory_bytes / kGiB),
+                    change.fits ? "yes" : "no"});
     before_s = change.time_s;
   }
   return text_table(rows) + "\n";
@@ -180,8 +180,8 @@ std::string evaluation_text(const ConfigurationEvaluation& evaluation) {
          run_text(evaluation) +
          titled_lines("How sure yours is: four of five measurements lie within",
                       confidence_lines(evaluation.mine.candidate)) +
-         fmt::format("No plan at all takes less than {:.4g} s ({}), {:.1f} % of yours.\n",
-                     evaluation.bound.time_s, evaluation.bound.binding,
+         fmt::format("No plan at all takes less than {} s ({}), {:.1f} % of yours.\n",
+                     four_figures(evaluation.bound.time_s), evaluation.bound.binding,
                      100 * evaluation.bound.time_s / mine.iteration_time_s) +
          titled_lines("Not given, taken as:", evaluation.not_given) +
          titled_lines("Not known to braid, and left out:", evaluation.not_known) +

@@ -16,7 +16,7 @@ namespace {
 
 using ServiceRows = std::vector<std::vector<std::string>>;
 
-std::string ms(double seconds) { return fmt::format("{:.4g} ms", 1e3 * seconds); }
+std::string ms(double seconds) { return fmt::format("{} ms", four_figures(1e3 * seconds)); }
 
 std::string workers_text(const WorkerPlan& of) {
   std::string text = fmt::format("{} of {}", of.workers, layout_text(of.layout));
@@ -39,14 +39,11 @@ std::string service_figures_text(const ServiceEvaluation& evaluation, const Serv
   const auto if_held = [](T of, const std::string& text) {
     return of.holds_targets() ? text : std::string("none");
   };
-  add("requests/s",
-      [&](T of) { return if_held(of, fmt::format("{:.4g}", of.plan.requests_per_s)); });
-  add("requests/s a GPU", [&](T of) {
-    return if_held(of, fmt::format("{:.4g}", of.plan.requests_per_s_per_device()));
-  });
+  add("requests/s", [&](T of) { return if_held(of, four_figures(of.plan.requests_per_s)); });
+  add("requests/s a GPU",
+      [&](T of) { return if_held(of, four_figures(of.plan.requests_per_s_per_device())); });
   add("output tokens/s a GPU", [&](T of) {
-    return if_held(of,
-                   fmt::format("{:.4g}", of.plan.requests_per_s_per_device() * job.output_tokens));
+    return if_held(of, four_figures(of.plan.requests_per_s_per_device() * job.output_tokens));
   });
   add("TTFT", [&](T of) { return if_held(of, ms(of.plan.ttft_s)); });
   add("TPOT", [&](T of) { return if_held(of, ms(of.plan.tpot_s)); });
@@ -68,8 +65,8 @@ std::string service_verdict(const ServiceEvaluation& evaluation, const ServingJo
   std::string text;
   if (!mine.fits()) {
     const double missing = std::max(mine.decode.missing_bytes, mine.prefill.missing_bytes);
-    text =
-        fmt::format("It does not fit: a GPU lacks {:.4g} GiB for one request.\n", missing / kGiB);
+    text = fmt::format("It does not fit: a GPU lacks {} GiB for one request.\n",
+                       four_figures(missing / kGiB));
     return text + (evaluation.search && !evaluation.best
                        ? "No workers of this engine and kind hold the targets.\n\n"
                        : "\n");
@@ -98,15 +95,15 @@ std::string service_verdict(const ServiceEvaluation& evaluation, const ServingJo
   const double best = evaluation.best->plan.requests_per_s_per_device();
   const double own = mine.plan.requests_per_s_per_device();
   if (own > best * kAboveTolerance) {
-    return text +
-           fmt::format(
-               "Yours serves {:.4g} times as many requests a GPU as the best of the searched "
-               "space, which has fewer numbers of sequences and tokens to choose from.\n\n",
-               own / best);
+    return text + fmt::format(
+                      "Yours serves {} times as many requests a GPU as the best of the searched "
+                      "space, which has fewer numbers of sequences and tokens to choose from.\n\n",
+                      four_figures(own / best));
   }
   if (own >= best * kBelowTolerance) return text + "None of the space is better.\n\n";
   if (mine.holds_targets()) {
-    text += fmt::format("The best serves {:.4g} times as many requests a GPU.\n", best / own);
+    text +=
+        fmt::format("The best serves {} times as many requests a GPU.\n", four_figures(best / own));
   }
   return text + "\n";
 }
@@ -139,7 +136,7 @@ std::string service_changes_text(const ServiceEvaluation& evaluation) {
   const auto add = [&](const std::string& what, const StatedTimes& of) {
     const bool held = of.holds_targets();
     const std::string none = of.fits() ? "none" : "does not fit";
-    rows.push_back({what, held ? fmt::format("{:.4g}", of.plan.requests_per_s_per_device()) : none,
+    rows.push_back({what, held ? four_figures(of.plan.requests_per_s_per_device()) : none,
                     held ? ms(of.plan.ttft_s) : "-", held ? ms(of.plan.tpot_s) : "-",
                     fmt::format("{:.0f}", of.decode.held)});
   };
@@ -210,7 +207,8 @@ std::string service_evaluation_text(const ServiceEvaluation& evaluation, const S
   return fmt::format("{} by {} in {}, caches in {}; requests of {:.0f} and {:.0f} tokens\n",
                      job.model->name, decode.engine->name, decode.format.name, decode.format.cache,
                      job.input_tokens, job.output_tokens) +
-         fmt::format("Targets: TTFT {}, TPOT {}\n\n", ms(job.ttft_s), ms(job.tpot_s)) +
+         fmt::format("Targets: TTFT {:.4g} ms, TPOT {:.4g} ms\n\n", 1e3 * job.ttft_s,
+                     1e3 * job.tpot_s) +
          service_figures_text(evaluation, job) + service_verdict(evaluation, job) +
          worker_memory_text(evaluation, job) + service_changes_text(evaluation) +
          titled_lines("Not given, taken as:", evaluation.not_given) +

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "braid/base/quantity.h"
 #include "braid/evaluate/service_evaluation.h"
 #include "braid/report/html_chart.h"
 #include "braid/report/html_parts.h"
@@ -13,7 +14,9 @@
 namespace braid {
 namespace {
 
-std::string milliseconds(double seconds) { return fmt::format("{:.4g} ms", 1e3 * seconds); }
+std::string milliseconds(double seconds) {
+  return fmt::format("{} ms", four_figures(1e3 * seconds));
+}
 
 std::string worker_name(const ServingLayout& layout, std::int64_t draft_tokens) {
   return layout_text(layout) + (draft_tokens > 0 ? fmt::format(", drafts {}", draft_tokens) : "");
@@ -46,9 +49,9 @@ std::string cards(const ServingPlan& plan, const ServingJob& job) {
   };
   const double each = plan.requests_per_s_per_device();
   return "<div class=\"cards\">\n" +
-         card(fmt::format("{:.4g}", plan.requests_per_s), "requests/s within both targets") +
-         card(fmt::format("{:.4g}", each), "requests/s a GPU") +
-         card(fmt::format("{:.4g}", each * job.output_tokens), "output tokens/s a GPU") +
+         card(four_figures(plan.requests_per_s), "requests/s within both targets") +
+         card(four_figures(each), "requests/s a GPU") +
+         card(four_figures(each * job.output_tokens), "output tokens/s a GPU") +
          card(std::to_string(plan.devices), "GPUs") +
          card(milliseconds(plan.ttft_s), "to the first token, " + range(plan.ttft_s, sure.ttft)) +
          card(milliseconds(plan.tpot_s), "for each later one, " + range(plan.tpot_s, sure.tpot)) +
@@ -73,10 +76,10 @@ Json point_json(const ServingPoint& point, int group, bool best) {
           {"y", point.tokens_per_s_per_device},
           {"group", group},
           {"best", best},
-          {"text", fmt::format("{}, {:.0f} sequences: TPOT {}, TTFT {}, {:.4g} tokens/s a GPU",
+          {"text", fmt::format("{}, {:.0f} sequences: TPOT {}, TTFT {}, {} tokens/s a GPU",
                                worker_name(point.layout, point.draft_tokens), point.sequences,
                                milliseconds(point.tpot_s), milliseconds(point.ttft_s),
-                               point.tokens_per_s_per_device)}};
+                               four_figures(point.tokens_per_s_per_device))}};
 }
 
 std::string front_chart(const ServingOutcome& outcome, const ServingJob& job) {
@@ -97,8 +100,8 @@ std::string front_chart(const ServingOutcome& outcome, const ServingJob& job) {
                               kPlanned, true));
   if (plan.disaggregated) {
     points.back()["text"] =
-        fmt::format("workers of prompts and of decoding: TPOT {}, TTFT {}, {:.4g} tokens/s a GPU",
-                    milliseconds(plan.tpot_s), milliseconds(plan.ttft_s), tokens);
+        fmt::format("workers of prompts and of decoding: TPOT {}, TTFT {}, {} tokens/s a GPU",
+                    milliseconds(plan.tpot_s), milliseconds(plan.ttft_s), four_figures(tokens));
   }
   const std::string title = "Time per token against tokens a second";
   Json data = Json::object();
@@ -150,8 +153,7 @@ std::string front_table(const ServingOutcome& outcome) {
   PageRows rows = {{"worker", "TPOT", "TTFT", "tokens/s/GPU", "sequences"}};
   for (const ServingPoint& point : outcome.front) {
     rows.push_back({worker_name(point.layout, point.draft_tokens), milliseconds(point.tpot_s),
-                    milliseconds(point.ttft_s),
-                    fmt::format("{:.4g}", point.tokens_per_s_per_device),
+                    milliseconds(point.ttft_s), four_figures(point.tokens_per_s_per_device),
                     fmt::format("{:.0f}", point.sequences)});
   }
   return section(

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "braid/base/quantity.h"
 #include "braid/explore/findings_table.h"
 #include "braid/explore/heat_map.h"
 #include "braid/explore/page_parts.h"
@@ -27,9 +28,9 @@ std::string ratios_part(const Space& space, std::span<const RatioFinding> ratios
     const SpaceRatio& ratio = space.ratios[finding.ratio];
     rows.push_back({ratio.name, std::string(name_of(ratio.figure)),
                     finding.method ? methods.values[*finding.method] : "across",
-                    finding.value ? fmt::format("{:.4g}", *finding.value) : "-"});
+                    finding.value ? four_figures(*finding.value) : "-"});
     if (!published) continue;
-    rows.back().push_back(ratio.published > 0 ? fmt::format("{:.4g}", ratio.published) : "");
+    rows.back().push_back(ratio.published > 0 ? four_figures(ratio.published) : "");
   }
   return "<h2>Ratios</h2>\n" + html_table(rows, false);
 }

@@ -14,13 +14,13 @@ bool has_planners(const Space& space) { return std::holds_alternative<SystemSpac
 std::vector<std::string> column_titles(const Space& space) {
   const std::string unit = unit_of(space);
   const std::string rate = (unit == "FLOP" ? unit : unit + "s") + "/s";
-  std::vector<std::string> head{"point", "s", "bound s", rate,
+  std::vector<std::string> head{"point", "s/iter", "bound s", rate,
                                 has_planners(space) ? "MFU" : "utilisation"};
   if (space.has_prices) head.insert(head.end(), {"USD", rate + "/USD"});
   if (space.has_powers) head.insert(head.end(), {"W", rate + "/W"});
   if (space.has_energies) head.insert(head.end(), {"J", unit + "s/J"});
   if (has_planners(space)) head.emplace_back("GiB");
-  head.insert(head.end(), {"status", has_planners(space) ? "parallel degrees" : "tp x pp x dp"});
+  head.insert(head.end(), {"status", has_planners(space) ? "plan" : "tp x pp x dp"});
   return head;
 }
 
@@ -29,7 +29,7 @@ std::vector<std::string> row_of(const Space& space, const PointResult& result, s
   const bool found = is_found(result);
   const auto add = [&](double value) { row.push_back(found ? figure_text(value) : "-"); };
   const auto add_share = [&](double value) {
-    row.push_back(found ? fmt::format("{:.1f}%", 100 * value) : "-");
+    row.push_back(found ? fmt::format("{:.1f} %", 100 * value) : "-");
   };
   add(result.time_s);
   add(result.lower_bound_s);
@@ -56,7 +56,7 @@ std::vector<std::string> row_of(const Space& space, const PointResult& result, s
 }  // namespace
 
 std::string figure_text(double value) {
-  return value >= 1e3 && value < 1e8 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
+  return value >= 1e3 && value < 1e8 ? fmt::format("{:.0f}", value) : four_figures(value);
 }
 
 TextRows points_table(const Space& space, std::span<const PointResult> results,
@@ -67,6 +67,18 @@ TextRows points_table(const Space& space, std::span<const PointResult> results,
     rows.push_back(row_of(space, results[number], name.empty() ? "the only point" : name));
   }
   return rows;
+}
+
+std::string points_legend(const Space& space) {
+  std::string text = "bound s: no plan on that system takes less";
+  if (space.has_prices || space.has_powers) {
+    text += fmt::format("; {}: of all devices and what joins them", !space.has_powers  ? "USD"
+                                                                    : space.has_prices ? "USD, W"
+                                                                                       : "W");
+  }
+  if (space.has_energies) text += "; J: of an iteration";
+  if (has_planners(space)) text += "; GiB: of the device that holds most";
+  return text + "\n";
 }
 
 std::string compared_text(const Space& space) {

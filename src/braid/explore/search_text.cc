@@ -94,10 +94,18 @@ std::string joint_text(const Space& space, const PlannerSearch& search,
       "reference ({})",
       other.form);
   if (!(other.value > 0)) return fixed + " no system has a plan.";
-  return fmt::format(
+  std::string text = fmt::format(
       "{} the best is {},\nand its own best plan reaches {}. Together: {}, {:.1f} % more.", fixed,
       system_name(space, other.system), figure_text(other.value),
       figure_text(search.best.front().value), 100 * (search.best.front().value / other.value - 1));
+  if (space.axes[kMethodAxis].values[search.planner] == "phaze") {
+    text += fmt::format(
+        "\nBoth are {}s/s by Phaze's time of a batch, which is what was searched by; the table's "
+        "are "
+        "by the plan's time on the real network.",
+        unit_of(space));
+  }
+  return text;
 }
 
 std::string hysteresis_text(const Space& space, const PlannerSearch& search,

@@ -61,7 +61,7 @@ std::string division_text(const Plan& plan) {
   if (form.recompute != "none") text += ", recompute " + form.recompute;
   if (form.zero != "0") text += ", ZeRO " + form.zero;
   if (!form.offload.empty()) text += ", off" + form.offload;
-  return text;
+  return text + ", by " + plan.trainer.name;
 }
 
 WorkloadPlan plan_workload(const SystemSpace& space, std::size_t workload, std::size_t planner,

@@ -99,9 +99,9 @@ std::string not_told_apart_text(const std::vector<Candidate>& candidates) {
     rows.push_back(static_cast<std::int32_t>(i + 1));
   }
   return fmt::format(
-      "{} {} may turn out faster than the first: of two plans that were measured, the predicted "
-      "ratio of times is off by more than {:.0f} % in one case of five. braid tune says which are "
-      "worth measuring.\n",
+      "{} {} may turn out faster: of predicted ratios of two times, one in five is off by more "
+      "than "
+      "{:.0f} %; see braid tune.\n",
       rows.size() == 1 ? "Plan" : "Plans", ranges_text(rows), 100 * most);
 }
 

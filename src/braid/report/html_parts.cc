@@ -129,8 +129,8 @@ std::vector<Share> memory_shares(const MemoryBreakdown& memory) {
   return shares_of(memory_terms(memory), kMemoryColours);
 }
 
-std::string seconds_text(double seconds) { return fmt::format("{:.4g} s", seconds); }
+std::string seconds_text(double seconds) { return fmt::format("{} s", four_figures(seconds)); }
 
-std::string gib_text(double bytes) { return fmt::format("{:.4g} GiB", bytes / kGiB); }
+std::string gib_text(double bytes) { return fmt::format("{} GiB", four_figures(bytes / kGiB)); }
 
 }  // namespace braid

@@ -51,14 +51,15 @@ std::string shares_text(const std::vector<std::pair<std::string, double>>& parts
   std::string text;
   for (const auto& [name, value] : parts) {
     if (value <= kRoundingShare * whole) continue;  // Nothing, or what rounding left of it.
-    text += fmt::format("  {:<26}{:>9.4g} {}  {:>5.1f}%  {}\n", name, value / scale, unit,
-                        100 * value / whole, bar(value / whole));
+    text += fmt::format("  {:<26}{:>9} {}  {:>5.1f} %  {}\n", name,
+                        part_text(value / scale, whole / scale), unit, 100 * value / whole,
+                        bar(value / whole));
   }
   return text;
 }
 
 std::string time_text(const Metrics& m) {
-  return fmt::format("Where the time goes ({:.4g} s)\n", m.iteration_time_s) +
+  return fmt::format("Where the time goes ({} s)\n", four_figures(m.iteration_time_s)) +
          shares_text(time_terms(m), m.iteration_time_s, "s", 1);
 }
 
@@ -87,7 +88,8 @@ std::string memory_text(const Plan& plan, const Metrics& m) {
       usable_bytes(chip) / kGiB, chip.reserved_bytes / kGiB);
   text += shares_text(memory_terms(memory), usable_bytes(chip), "GiB", kGiB);
   if (memory.host > 0) {
-    text += fmt::format("  {:<26}{:>9.4g} GiB\n", "on the host", memory.host / kGiB);
+    text += fmt::format("  {:<26}{:>9} GiB\n", "on the host",
+                        part_text(memory.host / kGiB, usable_bytes(chip) / kGiB));
   }
   return text + placeholders_note(plan);
 }
@@ -259,7 +261,7 @@ std::vector<PlanRow> rows_of(const Outcome& outcome) {
   const double least_s = fastest_of(outcome).metrics.iteration_time_s;
   for (const Candidate& candidate : outcome.candidates) {
     rows.push_back({.candidate = &candidate});
-    if (labels && rows.size() == 1) rows.back().label = "easiest";
+    if (labels && rows.size() == 1) rows.back().label = "recommended";
     if (labels && rows.size() > 1 && candidate.metrics.iteration_time_s == least_s) {
       rows.back().label = "fastest";
     }
@@ -313,9 +315,9 @@ std::string search_text(const Outcome& outcome) {
   }
   if (outcome.search_bound_s > 0) {
     return fmt::format(
-        "{} proven best: the searched space may hold one of {:.4g} s, {:.2g} % less ({} bounds, {} "
+        "{} proven best: the searched space may hold one of {} s, {:.2g} % less ({} bounds, {} "
         "plans timed).{}\n",
-        of_first ? "Not" : "The fastest is not", outcome.search_bound_s,
+        of_first ? "Not" : "The fastest is not", four_figures(outcome.search_bound_s),
         100 * gap_of(outcome.objective, outcome.search_bound_s), outcome.work, outcome.evaluated,
         space_text(outcome));
   }
@@ -344,9 +346,9 @@ std::string plan_text(const Outcome& outcome) {
   if (!stages.empty()) text += stages + "\n";
   text += sharding_paragraph(plan);
   const LowerBound& bound = outcome.physical_bound;
-  text +=
-      fmt::format("No plan at all takes less than {:.4g} s ({}), {:.1f} % of this one's time.\n",
-                  bound.time_s, bound.binding, 100 * bound.time_s / best.metrics.iteration_time_s);
+  text += fmt::format("No plan at all takes less than {} s ({}), {:.1f} % of this one's time.\n",
+                      four_figures(bound.time_s), bound.binding,
+                      100 * bound.time_s / best.metrics.iteration_time_s);
   text += recommendation_text(outcome) + not_told_apart_text(outcome.candidates) +
           proof_text(outcome) + "\n";
   return text + assumptions_text(outcome);

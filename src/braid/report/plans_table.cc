@@ -22,6 +22,8 @@ constexpr std::pair<std::string_view, std::string_view> kOffloads[] = {
 struct Cell {
   std::string title;
   std::string text;
+  /// Of what models without sequences mostly have no choice of.
+  bool of_sequences = false;
 };
 
 /// What people call the devices, where they are of one kind.
@@ -47,12 +49,12 @@ std::vector<Cell> cells_of(const PlanRow& row) {
       {"prec", name_of(plan.precision)},
       {"GBS", fmt::format("{}", plan.global_batch)},
       {"MBS", form.micro_batch},
-      {"seq", plan.seq_len > 0 ? fmt::format("{}", plan.seq_len) : "-"},
-      {"TP", form.tp},
+      {"seq", plan.seq_len > 0 ? fmt::format("{}", plan.seq_len) : "-", true},
+      {"TP", form.tp, true},
       {"PP", fmt::format("{}", plan.parallel.pp)},
-      {"CP", form.cp},
-      {"VP", fmt::format("{}", plan.parallel.vp)},
-      {"EP", form.ep},
+      {"CP", form.cp, true},
+      {"VP", fmt::format("{}", plan.parallel.vp), true},
+      {"EP", form.ep, true},
       {"DP", form.dp},
       {"schedule", schedule_text(plan)},
       {"recompute", form.offload.empty() ? form.recompute : form.recompute + " off" + form.offload},
@@ -61,9 +63,16 @@ std::vector<Cell> cells_of(const PlanRow& row) {
       {(plan.seq_len > 0 ? "tok/s/" : "samples/s/") + word,
        fmt::format("{:.0f}", m.tokens_per_s / devices)},
       {"TFLOP/s", fmt::format("{:.1f}", m.model_flops_per_s_per_device / 1e12)},
-      {"MFU", fmt::format("{:.1f}%", 100 * m.mfu)},
+      {"MFU", fmt::format("{:.1f} %", 100 * m.mfu)},
       {"GiB", fmt::format("{:.1f}", m.peak_memory_bytes / kGiB)},
-      {"gap", row.gap ? fmt::format("{:.2f}%", 100 * *row.gap) : "-"}};
+      {"gap", row.gap ? fmt::format("{:.2f} %", 100 * *row.gap) : "-"}};
+}
+
+/// Whether the column is 1 in every row.
+bool says_nothing(const std::vector<std::vector<Cell>>& cells, std::size_t column) {
+  return std::all_of(cells.begin(), cells.end(), [&](const std::vector<Cell>& row) {
+    return row[column].text == "1" || row[column].text == "-";
+  });
 }
 
 }  // namespace
@@ -116,15 +125,18 @@ std::vector<std::vector<std::string>> plan_cells(std::span<const PlanRow> rows) 
       std::any_of(rows.begin(), rows.end(), [](const PlanRow& row) { return !row.label.empty(); });
   const bool gaps =
       std::any_of(rows.begin(), rows.end(), [](const PlanRow& row) { return row.gap.has_value(); });
+  const bool any_sequence = std::any_of(
+      rows.begin(), rows.end(), [](const PlanRow& row) { return row.candidate->plan.seq_len > 0; });
+  std::vector<std::vector<Cell>> cells;
+  for (const PlanRow& row : rows) cells.push_back(cells_of(row));
+  const std::size_t first = labels ? 0 : 1;
+  const std::size_t last = cells.front().size() - (gaps ? 0 : 1);
   std::vector<std::vector<std::string>> table(rows.size() + 1);
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    const std::vector<Cell> cells = cells_of(rows[r]);
-    const auto first = cells.begin() + (labels ? 0 : 1);
-    const auto last = cells.end() - (gaps ? 0 : 1);
-    for (auto cell = first; cell != last; ++cell) {
-      if (r == 0) table.front().emplace_back(cell->title);
-      table[r + 1].push_back(cell->text);
-    }
+  for (std::size_t c = first; c < last; ++c) {
+    const Cell& title = cells.front()[c];
+    if (title.of_sequences && !any_sequence && says_nothing(cells, c)) continue;
+    table.front().push_back(title.title);
+    for (std::size_t r = 0; r < rows.size(); ++r) table[r + 1].push_back(cells[r][c].text);
   }
   return table;
 }

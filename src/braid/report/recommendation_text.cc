@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "braid/base/quantity.h"
 #include "braid/report/form_text.h"
 
 namespace braid {
@@ -47,8 +48,9 @@ std::string without_text(double without_s, double with_s, bool of_all) {
   if (!std::isfinite(without_s)) {
     return of_all ? "Nothing fits without offload.\n" : "No plan without offload was met.\n";
   }
-  return fmt::format("Without offload the fastest{} takes {:.4g} s, {:.2g} % more.\n",
-                     of_all ? "" : " that was met", without_s, 100 * (without_s / with_s - 1));
+  return fmt::format("Without offload the fastest{} takes {} s, {:.2g} % more.\n",
+                     of_all ? "" : " that was met", four_figures(without_s),
+                     100 * (without_s / with_s - 1));
 }
 
 }  // namespace
@@ -64,11 +66,12 @@ std::string recommendation_text(const Outcome& outcome) {
   std::string text;
   if (why.fastest) {
     text += fmt::format(
-        "Recommended as the easiest to run of {} nearly as fast: {}. The fastest takes {:.4g} s, "
+        "Recommended as the easiest to run of {} nearly as fast: {}. The fastest takes {} s, "
         "{:.2g} % less, with {}: --fastest gives that.\n",
         why.of_all ? "all plans that are" : "the plans met that are",
-        reason_text(why.ease, why.ease_of_fastest), why.fastest->metrics.iteration_time_s,
-        100 * gain_of_fastest(outcome), degrees_text(why.fastest->plan));
+        reason_text(why.ease, why.ease_of_fastest),
+        four_figures(why.fastest->metrics.iteration_time_s), 100 * gain_of_fastest(outcome),
+        degrees_text(why.fastest->plan));
   }
   if (why.ease.offload && why.without_offload_s) {
     text += without_text(*why.without_offload_s,

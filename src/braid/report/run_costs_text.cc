@@ -22,7 +22,7 @@ std::vector<std::pair<std::string, std::string>> run_figures(const RunCosts& cos
   const double days = costs.wall_s / kDay;
   const bool many = days >= 10 && days < 1e6;
   return {{"days", many ? fmt::format("{:.1f}", days) : fmt::format("{:.3g}", days)},
-          {"goodput", fmt::format("{:.1f}%", 100 * costs.goodput)},
+          {"goodput", fmt::format("{:.1f} %", 100 * costs.goodput)},
           {"device-hours", format_count(costs.device_hours)},
           {"USD", costs.usd ? format_count(*costs.usd) : kUnknown},
           {"energy", costs.kwh ? energy_text(*costs.kwh) : kUnknown}};

@@ -15,4 +15,12 @@ std::vector<std::pair<std::string, double>> time_terms(const Metrics& metrics);
 /// The same of memory on a device.
 std::vector<std::pair<std::string, double>> memory_terms(const MemoryBreakdown& memory);
 
+/// A part of `whole` with as many decimals as write `whole` with five figures (four from 10 on to
+/// 100), so that the parts of one table stand below each other and add up: of 207.8 s "1.15",
+/// "55.92" and "207.80".
+std::string part_text(double part, double whole);
+
+/// Tokens or samples a second: "36260", "3.12".
+std::string rate_text(double per_s);
+
 }  // namespace braid

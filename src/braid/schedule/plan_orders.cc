@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "braid/base/counted.h"
 #include "braid/base/error.h"
 #include "braid/base/index.h"
 #include "braid/plan/stage_load.h"
@@ -193,16 +194,20 @@ TimedOrder timed_order(const Plan& plan, const std::string& name, const KChoice&
   return result;
 }
 
-/// Throws Error where a stage has several chunks and the schedule is for one.
+/// Throws Error where a stage has several chunks and the schedule is for one, or other than two for
+/// ZB-V.
 void check_chunks(const Plan& plan, const std::string& name) {
   static constexpr std::string_view kOfOne[] = {"1f1b", "1f1b-least", "zb-h1",  "zb-h2",
                                                 "kfkb", "2bw",        "greedy", "search"};
-  if (std::find(std::begin(kOfOne), std::end(kOfOne), name) == std::end(kOfOne)) return;
+  const bool of_two = name == "zb-v";
+  if (!of_two && std::find(std::begin(kOfOne), std::end(kOfOne), name) == std::end(kOfOne)) return;
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const std::size_t chunks = plan.stages[s].chunks.size();
-    if (chunks == 1) continue;
-    throw Error(fmt::format("stage {} has {} chunks of layers", s + 1, chunks),
-                name + " is defined for one; gpipe and interleaved take several");
+    if (chunks == (of_two ? 2 : 1)) continue;
+    throw Error(fmt::format("stage {} has {} of layers", s + 1,
+                            counted(static_cast<std::int64_t>(chunks), "chunk")),
+                of_two ? name + " is defined for two; plan with --vp 2"
+                       : name + " is defined for one; gpipe and interleaved take several");
   }
 }
 

@@ -27,11 +27,11 @@ constexpr std::array kFigures = {
     Figure{"bound", [](const Accuracy& a) { return percent(a.bound_mape); }},
     Figure{"within",
            [](const Accuracy& a) {
-             return a.intervals > 0 ? fmt::format("{:.0f}%", 100 * a.covered) : std::string("-");
+             return a.intervals > 0 ? fmt::format("{:.0f} %", 100 * a.covered) : std::string("-");
            }},
     Figure{"width",
            [](const Accuracy& a) {
-             return a.intervals > 0 ? fmt::format("{:.0f}%", 100 * a.width) : std::string("-");
+             return a.intervals > 0 ? fmt::format("{:.0f} %", 100 * a.width) : std::string("-");
            }},
     Figure{"memory", [](const Accuracy& a) {
              return a.memory_runs > 0 ? percent(a.memory_mape) : std::string("-");
@@ -39,9 +39,9 @@ constexpr std::array kFigures = {
 
 }  // namespace
 
-std::string percent(double share) { return fmt::format("{:.1f}%", 100 * share); }
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
-std::string signed_percent(double share) { return fmt::format("{:+.1f}%", 100 * share); }
+std::string signed_percent(double share) { return fmt::format("{:+.1f} %", 100 * share); }
 
 std::vector<std::string> accuracy_heads() {
   std::vector<std::string> heads;
