@@ -147,6 +147,17 @@ Import import_plan(const std::string& file) {
   return run;
 }
 
+/// The text of a file that is named in `from`: as it is named from there or from here, or else of
+/// that name beside `from`, since `$(dirname "$0")` and the like are not known.
+std::optional<std::string> text_beside(const std::string& from, const std::string& name) {
+  const std::filesystem::path folder = std::filesystem::path(from).parent_path(), named = name;
+  for (const std::filesystem::path& path : {folder / named, named, folder / named.filename()}) {
+    std::error_code error;
+    if (std::filesystem::is_regular_file(path, error)) return read_file(path.string());
+  }
+  return std::nullopt;
+}
+
 bool is_plan(const std::string& text) {
   return text.find("\"braid\"") != std::string::npos &&
          text.find_first_not_of(" \t\r\n") == text.find('{');
@@ -159,7 +170,9 @@ std::optional<Import> read_from(const StatedOptions& options, std::int64_t block
     if (options.recipe.empty()) return std::nullopt;
     throw Error(Where{"", 0, "--recipe"}, "no file is named to choose from", "add --from");
   }
-  const ImportChoice choice{blocks, options.recipe};
+  const ImportChoice choice{blocks, options.recipe, [&options](const std::string& name) {
+                              return text_beside(options.from, name);
+                            }};
   std::error_code error;
   if (!std::filesystem::is_regular_file(options.from, error)) {
     const bool is_folder = std::filesystem::is_directory(options.from, error);

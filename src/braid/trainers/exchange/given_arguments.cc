@@ -37,7 +37,7 @@ GivenArguments::GivenArguments(std::span<const std::string> words, std::string f
     const std::size_t equals = word.find('=');
     last = key_of(word.substr(0, equals));
     if (!given_.contains(last)) order_.push_back(last);
-    given_[last] = {word.substr(0, equals), {}, 0, ""};
+    given_[last] = {word.substr(0, equals), {}, 0, "", ""};
     if (equals != std::string::npos) given_[last].values.push_back(word.substr(equals + 1));
   }
 }
@@ -54,7 +54,7 @@ std::optional<std::string> GivenArguments::text(std::string_view name) {
   for (const std::string& value : values) joined += (joined.empty() ? "" : " ") + value;
   const std::string& unknown = given_[key_of(name)].unknown;
   if (values.empty() && !unknown.empty()) {
-    fail(name, "has no value: " + unknown + " is not set in the script", "set it there");
+    fail(name, "has no value: " + unknown, given_[key_of(name)].remedy);
   }
   if (values.empty()) fail(name, "has no value", "give it one, or leave it out");
   return joined;
@@ -84,9 +84,11 @@ void GivenArguments::set_line(std::string_view name, int line) {
   if (found != given_.end()) found->second.line = line;
 }
 
-void GivenArguments::set_unknown_value(std::string_view name, std::string of) {
+void GivenArguments::set_unknown_value(std::string_view name, std::string why, std::string remedy) {
   const auto found = given_.find(key_of(name));
-  if (found != given_.end()) found->second.unknown = std::move(of);
+  if (found == given_.end()) return;
+  found->second.unknown = std::move(why);
+  found->second.remedy = std::move(remedy);
 }
 
 void GivenArguments::ignore(std::span<const std::string_view> names) {

@@ -29,9 +29,9 @@ class GivenArguments {
   std::optional<std::string> text(std::string_view name);
   /// Says in which line of the file an argument is; errors that name it then say so too.
   void set_line(std::string_view name, int line);
-  /// Says that the argument would have its value of something that is not known, "$TP": errors for
-  /// its lack then say so.
-  void set_unknown_value(std::string_view name, std::string of);
+  /// Says why the argument has no value, "$TP is not set", and what to do: errors for its lack then
+  /// say so.
+  void set_unknown_value(std::string_view name, std::string why, std::string remedy);
   /// Takes note of arguments that change nothing that is asked for here.
   void ignore(std::span<const std::string_view> names);
   /// As ignore(), of all that are given for whose name ("--lr", with dashes) that is true.
@@ -51,7 +51,7 @@ class GivenArguments {
     std::string written;
     std::vector<std::string> values;
     int line = 0;
-    std::string unknown;  ///< What its value is of, and nobody knows.
+    std::string unknown, remedy;  ///< Why nobody knows its value, and what to do.
   };
   std::vector<std::string> order_;
   std::map<std::string, Given, std::less<>> given_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -57,6 +58,13 @@ struct Import {
 struct ImportChoice {
   std::int64_t blocks = 0;  ///< Of the model that is named; 0: as the file says itself.
   std::string recipe;       ///< Which of a file's recipes; empty: it has one.
+  /// The text of a file that the trainer's own names, where its user has it; nullopt: it is not
+  /// there. Left out, none is.
+  std::function<std::optional<std::string>(const std::string& name)> text_of_file = {};
+
+  std::optional<std::string> text_of(const std::string& name) const {
+    return text_of_file ? text_of_file(name) : std::nullopt;
+  }
 };
 
 /// Makes the trainer behave as the run says.

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "braid/base/text.h"
 #include "braid/trainers/exchange/export.h"
 
 namespace braid {
@@ -18,21 +19,57 @@ std::string first_of(const std::vector<std::string>& names) {
   return names.size() > kMost ? fmt::format("{} and {} more", text, names.size() - kMost) : text;
 }
 
-/// Files that the script reads in, as they are named.
+/// Files that the script reads in, as they are named, each once.
 std::vector<std::string> sourced_files(const ShellScript& script) {
   std::vector<std::string> files;
   for (const ShellCommand& command : script.commands) {
     const bool is_source = command.size() > 1 && (command[0] == "source" || command[0] == ".");
-    if (is_source) files.push_back(command[1]);
+    const bool is_new =
+        is_source && std::find(files.begin(), files.end(), command[1]) == files.end();
+    if (is_new) files.push_back(command[1]);
   }
+  return files;
+}
+
+/// Of these files those that are not there.
+std::vector<std::string> missing_files(const ShellScript& script, const ImportChoice& choice) {
+  std::vector<std::string> files = sourced_files(script);
+  std::erase_if(files, [&](const std::string& name) { return choice.text_of(name).has_value(); });
   return files;
 }
 
 }  // namespace
 
+ShellScript read_script_with_sourced(std::string_view text, const std::string& file,
+                                     const ImportChoice& choice) {
+  ShellScript script = read_shell_script(text, file);
+  if (!choice.text_of_file) return script;
+  ShellVariables known;
+  for (const std::string& name : sourced_files(script)) {
+    if (const auto of_file = choice.text_of(name)) {
+      known = read_shell_script(*of_file, name, known).variables;
+    }
+  }
+  return known.empty() ? script : read_shell_script(text, file, known);
+}
+
+UnknownValue why_unknown(const std::string& used, const ShellScript& script,
+                         const ImportChoice& choice) {
+  const std::string name = on_one_line(used);
+  const std::size_t first = name.find_first_not_of("${");
+  if (first != std::string::npos && (is_digit(name[first]) || name[first] == '@')) {
+    return {name + " is given to the script when it is started", "write its value in its place"};
+  }
+  const std::vector<std::string> missing = missing_files(script, choice);
+  if (missing.empty()) return {name + " is not set in the script", "set it there"};
+  return {fmt::format("{} is not set in the script, and {}, which it reads in, is not beside it",
+                      name, first_of(missing)),
+          "put that file there, or set it in the script"};
+}
+
 void note_what_is_open(const std::vector<std::string>& undefined, const ShellScript& script,
-                       std::vector<std::string>& notes) {
-  const std::vector<std::string> sourced = sourced_files(script);
+                       std::vector<std::string>& notes, const ImportChoice& choice) {
+  const std::vector<std::string> sourced = missing_files(script, choice);
   if (!undefined.empty()) {
     notes.push_back("not set in the script, and left out: " + first_of(undefined));
     if (!sourced.empty())

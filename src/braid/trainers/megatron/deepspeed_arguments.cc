@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "braid/base/document.h"
 #include "braid/base/text.h"
 #include "braid/trainers/exchange/export.h"
 
@@ -10,14 +11,40 @@ namespace {
 
 constexpr std::int64_t kMostRanks = 1 << 20;
 
+/// What DeepSpeed's engine takes from its own file, whatever the arguments say.
+void read_config(const Value& root, Import& run) {
+  Parallelism& p = run.parallel;
+  const Value zero = root["zero_optimization"];
+  if (zero.exists() && zero["stage"].exists())
+    p.zero = static_cast<Zero>(zero["stage"].as_int_in(0, 3));
+  const auto is_moved = [&](const char* part) {
+    return zero.exists() && zero[part].exists() && zero[part]["device"].string_or("none") != "none";
+  };
+  p.offload_optimizer = p.offload_optimizer || is_moved("offload_optimizer");
+  p.offload_weights = p.offload_weights || is_moved("offload_param");
+  for (const char* format : {"bf16", "fp16"}) {
+    const bool is_on = root[format].exists() && root[format]["enabled"].bool_or(false);
+    if (is_on) run.precision = parse_precision(format);
+  }
+}
+
 /// ZeRO of DeepSpeed's engine; its parser's default is 1.
-void read_stage(GivenArguments& given, Import& run) {
+void read_stage(GivenArguments& given, const ImportChoice& choice, Import& run) {
   const auto stage = given.count("--zero-stage", 0, 3);
   run.parallel.zero = static_cast<Zero>(stage.value_or(1));
+  const auto file = given.text("--deepspeed-config");
+  const std::optional<std::string> text = file ? choice.text_of(*file) : std::nullopt;
+  if (text) {
+    const Document document = Document::parse(*text, Document::Syntax::json, *file);
+    read_config(document.root(), run);
+    return;
+  }
   if (!stage) run.not_given.emplace_back("--zero-stage: 1, or what --deepspeed_config says");
-  if (const auto file = given.text("--deepspeed-config")) {
-    run.notes.push_back("--deepspeed_config " + on_one_line(*file) +
-                        ": not read; what it says of precision, ZeRO and offload counts in a run");
+  if (file) {
+    run.notes.push_back(
+        "--deepspeed_config " + on_one_line(*file) +
+        ": not beside the script, and not read; what it says of precision, ZeRO and "
+        "offload counts in a run");
   }
 }
 
@@ -55,11 +82,11 @@ void read_sequence(GivenArguments& given, Import& run) {
 
 }  // namespace
 
-void read_deepspeed_arguments(GivenArguments& given, Import& run) {
+void read_deepspeed_arguments(GivenArguments& given, const ImportChoice& choice, Import& run) {
   const bool is_whole = given.has("--no-pipeline-parallel");
   if (!given.has("--deepspeed")) return;
   run.trainer = "deepspeed";
-  read_stage(given, run);
+  read_stage(given, choice, run);
   read_memory(given, run);
   read_sequence(given, run);
   for (const char* name : {"--use-flash-attn", "--use-flash-attn-v1", "--use-flash-attn-v2",

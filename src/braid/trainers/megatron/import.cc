@@ -194,14 +194,15 @@ bool counts(std::string argument) {
 }
 
 /// What the script leaves open, as notes.
-void note_open_parts(const ShellScript& script, const Launch& launch, Import& run) {
+void note_open_parts(const ShellScript& script, const Launch& launch, const ImportChoice& choice,
+                     Import& run) {
   std::vector<std::string> undefined = script.of_conditions;
   for (std::size_t i = 0; i < launch.unknown.size(); ++i) {
     const std::string& name = launch.unknown[i].name;
     const bool is_listed = std::find(undefined.begin(), undefined.end(), name) != undefined.end();
     if (!is_listed && counts(argument_of(i, launch))) undefined.push_back(name);
   }
-  note_what_is_open(undefined, script, run.notes);
+  note_what_is_open(undefined, script, run.notes, choice);
 }
 
 }  // namespace
@@ -246,11 +247,12 @@ Import import_megatron(std::string_view text, const std::string& file, const Imp
   if (const std::string command = command_of_test(text); !command.empty()) {
     return import_megatron(command, file, choice);
   }
-  const ShellScript script = read_shell_script(text, file);
+  const ShellScript script = read_script_with_sourced(text, file, choice);
   const Launch launch = find_launch(script, file);
   GivenArguments given(launch.arguments, file);
   for (std::size_t i = 0; i < launch.unknown.size(); ++i) {
-    given.set_unknown_value(argument_of(i, launch), on_one_line(launch.unknown[i].name));
+    UnknownValue why = why_unknown(launch.unknown[i].name, script, choice);
+    given.set_unknown_value(argument_of(i, launch), std::move(why.message), std::move(why.remedy));
   }
   Import run;
   run.trainer = "megatron";
@@ -304,10 +306,10 @@ Import import_megatron(std::string_view text, const std::string& file, const Imp
                           ": here every iteration has the whole batch");
     }
   }
-  read_deepspeed_arguments(given, run);
+  read_deepspeed_arguments(given, choice, run);
   given.ignore_if(is_ignored_by_megatron_reader);
   run.unknown = given.unknown();
-  note_open_parts(script, launch, run);
+  note_open_parts(script, launch, choice, run);
   return run;
 }
 
