@@ -54,19 +54,21 @@ std::string job_line(const DataflowPlan& plan) {
                      100 * time.utilisation);
 }
 
+std::string in_ms(double time_s) { return fmt::format("{:.3f}", 1e3 * time_s); }
+
 /// A row for each stage of a whole model: what it takes, and why.
 std::string stages_text(const DataflowPlan& plan) {
   std::vector<std::vector<std::string>> rows = {
-      {"stage", "time", "partitions", "their time", "messages on"}};
+      {"stage", "time ms", "partitions", "their time ms", "messages on ms"}};
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const PlannedStage& stage = plan.stages[s];
     const std::size_t first = stage.first_partition + 1;
-    rows.push_back({std::to_string(s + 1), format_seconds(stage.time_s),
+    rows.push_back({std::to_string(s + 1), in_ms(stage.time_s),
                     stage.partitions == 0 ? "none"
                     : stage.partitions == 1
                         ? std::to_string(first)
                         : fmt::format("{}-{}", first, first + stage.partitions - 1),
-                    format_seconds(stage.mapped_s), format_seconds(stage.message_s)});
+                    in_ms(stage.mapped_s), in_ms(stage.message_s)});
   }
   return "\n" + text_table(rows);
 }
@@ -91,13 +93,13 @@ std::string fabric_text(const Fabric& fabric) {
 
 std::string mapping_text(const DataflowPlan& plan) {
   const MappingOutcome& outcome = plan.outcome;
-  std::vector<std::vector<std::string>> rows = {{"#", "time", "bound by", "compute", "memory",
-                                                 "network", "SRAM", "DRAM", "tiles", "kernels"}};
+  std::vector<std::vector<std::string>> rows = {{"#", "time ms", "bound by", "compute ms",
+                                                 "memory ms", "network ms", "SRAM", "DRAM", "tiles",
+                                                 "kernels"}};
   for (std::size_t p = 0; p < outcome.cost.partitions.size(); ++p) {
     const PartitionCost& cost = outcome.cost.partitions[p];
-    rows.push_back({std::to_string(p + 1), format_seconds(cost.time_s),
-                    std::string(name_of(cost.bound)), format_seconds(cost.compute_s),
-                    format_seconds(cost.memory_s), format_seconds(cost.network_s),
+    rows.push_back({std::to_string(p + 1), in_ms(cost.time_s), std::string(name_of(cost.bound)),
+                    in_ms(cost.compute_s), in_ms(cost.memory_s), in_ms(cost.network_s),
                     format_bytes(cost.sram_bytes), format_bytes(cost.dram_bytes),
                     std::to_string(cost.tiles), kernels_of(plan, p)});
   }
