@@ -1,14 +1,19 @@
+#include <algorithm>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "braid/base/error.h"
+#include "braid/frontend/model.h"
+#include "braid/graph/predicts_mtp.h"
 #include "braid/plan/gradient_placeholders.h"
 #include "braid/plan/trainer_file.h"
 #include "braid/plan/trainer_fit.h"
+#include "braid/profile/trainer_behaviour.h"
 #include "braid/system/system.h"
 
 namespace braid {
@@ -272,6 +277,67 @@ TEST(TrainerLimits, OfAFormThatIsNotDecidedYetExcludeNothing) {
   EXPECT_FALSE(forms.has(form, kAllFormTraits & ~bit_of(FormTrait::context_parallel)));
   p.cp = 2;
   EXPECT_FALSE(forms.has(traits_of(p, false)));
+}
+
+TEST(TrainerLimits, FormsHaveSeveralMicroBatchesAndTheirRecomputation) {
+  Parallelism p;
+  const auto has = [&p](FormTrait trait) { return (traits_of(p, false) & bit_of(trait)) != 0; };
+  EXPECT_FALSE(has(FormTrait::several_micro_batches));
+  EXPECT_FALSE(has(FormTrait::selective_recomputation));
+  p.num_micro_batches = 2;
+  p.recompute = Recompute::selective;
+  EXPECT_TRUE(has(FormTrait::several_micro_batches));
+  EXPECT_TRUE(has(FormTrait::selective_recomputation));
+  p.recompute = Recompute::full;
+  EXPECT_FALSE(has(FormTrait::selective_recomputation));
+}
+
+/// torchtitan reduces the gradients of every micro-batch, but for pipelines.
+TEST(TrainerLimits, ZeroOfTorchtitanIsWhatItsStepsDo) {
+  for (const char* name : {"torchtitan", "torchtitan-recipe"}) {
+    const TrainerLimits can = load_trainer(name).limits({});
+    const auto allows = [&can](Zero zero, int pp, int micro_batches) {
+      Parallelism p;
+      p.dp = 2;
+      p.pp = pp;
+      p.zero = zero;
+      p.num_micro_batches = micro_batches;
+      p.schedule = ScheduleKind::gpipe;
+      return refusal(can, p).empty();
+    };
+    for (const int micro_batches : {1, 4}) {
+      EXPECT_EQ(allows(Zero::none, 1, micro_batches), micro_batches == 1) << name;
+      EXPECT_FALSE(allows(Zero::optimizer, 1, micro_batches)) << name;
+      EXPECT_TRUE(allows(Zero::optimizer, 2, micro_batches)) << name;
+      for (const Zero zero : {Zero::gradients, Zero::parameters}) {
+        EXPECT_TRUE(allows(zero, 1, micro_batches)) << name;
+        EXPECT_FALSE(allows(zero, 2, micro_batches)) << name;
+      }
+    }
+  }
+}
+
+/// Of what predicts further tokens and the head one layer is made, of the same operators.
+TEST(Trainer, JoinsPredictionsOfHybridsAndTheHead) {
+  for (const auto& [model, joins] :
+       {std::pair{"nemotron-3-super-mtp", true}, std::pair{"nemotron-3-super", false},
+        std::pair{"deepseek-v3-mtp", false}}) {
+    const Graph before = load_model(model, {.seq_len = 512, .dims = {}});
+    TrainerSubject subject;
+    describe_model(*before.shape, subject);
+    Graph after = before;
+    adapt_graph(load_trainer("megatron").trainer(subject).does, after);
+    ASSERT_EQ(after.layers.size(), before.layers.size() - (joins ? 1 : 0)) << model;
+    ASSERT_EQ(after.operators.size(), before.operators.size()) << model;
+    EXPECT_EQ(after.layers.back().last, before.layers.back().last) << model;
+    for (std::size_t i = 0; i < after.operators.size(); ++i) {
+      const auto& [now, was] = std::pair{after.operators[i].layer, before.operators[i].layer};
+      EXPECT_EQ(now, std::min<LayerId>(was, static_cast<LayerId>(after.layers.size()) - 1));
+    }
+    EXPECT_NO_THROW(check_graph(after, model));
+    EXPECT_EQ(predicts_mtp(after), model == std::string("deepseek-v3-mtp")) << model;
+    EXPECT_EQ(parameter_count(after), parameter_count(before)) << model;
+  }
 }
 
 TEST(TrainerLimits, EvenLayoutsAreThoseOfTrainers) {

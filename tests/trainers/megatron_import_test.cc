@@ -3,9 +3,9 @@
 
 #include "braid/base/error.h"
 #include "braid/frontend/model.h"
+#include "braid/trainers/exchange/stage_layout.h"
 #include "braid/trainers/megatron/import.h"
 #include "braid/trainers/megatron/layer_marks.h"
-#include "braid/trainers/megatron/stage_layout.h"
 
 namespace braid {
 namespace {

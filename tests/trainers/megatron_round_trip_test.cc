@@ -1,6 +1,11 @@
+#include <cstdint>
+#include <random>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "braid/frontend/model.h"
@@ -29,6 +34,58 @@ TEST(MegatronRoundTrip, ReadingWhatExportWroteGivesThePlanBitForBit) {
   // Decoders of text are all written in some configuration.
   EXPECT_GE(models.size(), 50U);
   EXPECT_GE(written, 500);
+}
+
+/// Layers of four chunks that sum up to `layers`, of which the first and the last may be alone.
+std::vector<std::int32_t> some_layout(std::int32_t layers, std::mt19937& random) {
+  const auto at_ends = static_cast<std::int32_t>(1 + random() % 3);
+  const auto second = static_cast<std::int32_t>(1 + random() % 20);
+  const auto last = static_cast<std::int32_t>(1 + random() % 3);
+  return {at_ends, second, layers - at_ends - second - last, last};
+}
+
+/// A model that predicts further tokens in four stages of these layers.
+test::RoundTripCase in_stages(const char* model, std::vector<std::int32_t> layers) {
+  test::RoundTripCase one;
+  one.model = model;
+  one.cluster = "dgx-h100:16";
+  Parallelism& p = one.stated.parallel;
+  p.pp = 4;
+  p.dp = 4;
+  p.ep = 4;
+  p.zero = Zero::optimizer;
+  one.stated.layers = std::move(layers);
+  return one;
+}
+
+TEST(MegatronRoundTrip, StagesOfModelsThatPredictFurtherTokens) {
+  std::mt19937 random(11);
+  const struct {
+    const char* model;
+    std::int32_t layers;  ///< As the trainers have them: a hybrid's head and predictions are one.
+  } kModels[] = {{"deepseek-v3-mtp", 64}, {"nemotron-3.5-lightning-mtp", 54}};
+  for (const auto& [model, layers] : kModels) {
+    for (const char* trainer : {"megatron", "megatron-bridge"}) {
+      for (int i = 0; i < 8; ++i) {
+        const test::RoundTripCase one = in_stages(model, some_layout(layers, random));
+        const test::RoundTripOutcome outcome = test::round_trip(one, trainer, trainer);
+        EXPECT_EQ(outcome.refused, "") << model << " for " << trainer;
+        EXPECT_EQ(outcome.difference, "") << model << " for " << trainer;
+      }
+    }
+  }
+}
+
+/// HybridModel builds what predicts further tokens on the last stage, whatever the pattern says.
+TEST(MegatronRoundTrip, PredictionsOfHybridsApartFromTheHeadAreNotWritten) {
+  for (const char* target : {"megatron", "megatron-bridge"}) {
+    const auto refusal = [&](std::vector<std::int32_t> layers) {
+      const auto one = in_stages("nemotron-3.5-lightning-mtp", std::move(layers));
+      return test::round_trip(one, "ideal", target).refused;
+    };
+    EXPECT_THAT(refusal({14, 14, 26, 1}), testing::HasSubstr("on the last stage, beside the loss"));
+    EXPECT_EQ(refusal({14, 14, 25, 2}), "");
+  }
 }
 
 /// The sizes in a script are the model's: every operator of every layer.

@@ -10,6 +10,7 @@
 #include "braid/base/error.h"
 #include "braid/base/quantity.h"
 #include "braid/frontend/model.h"
+#include "braid/graph/predicts_mtp.h"
 #include "braid/graph/working_precision.h"
 #include "braid/plan/direct_plan.h"
 #include "braid/plan/direct_stages.h"
@@ -24,9 +25,11 @@ namespace {
 /// The plan's model in its working precision; throws Error where it is not what it was.
 Graph model_again(const Plan& plan) {
   Graph graph = load_model(plan.model_source, {.seq_len = plan.seq_len, .dims = {}});
-  if (graph.layers.size() != plan.profile.layers.size()) {
-    throw Error(fmt::format("{} has {} layers, and the plan {}", plan.model_source,
-                            graph.layers.size(), plan.profile.layers.size()));
+  const bool joins = plan.trainer.does.predictions_with_head && predicts_mtp(graph);
+  const std::size_t layers = graph.layers.size() - (joins ? 1 : 0);
+  if (layers != plan.profile.layers.size()) {
+    throw Error(fmt::format("{} has {} layers, and the plan {}", plan.model_source, layers,
+                            plan.profile.layers.size()));
   }
   set_working_precision(graph, plan.precision.activation, plan.precision.weight);
   return graph;
@@ -57,12 +60,20 @@ std::string change_of_trainer(const Plan& plan, const std::string& trainer) {
   SpaceOptions space;
   set_trainer(file, plan.system, job, space);
   adapt_graph(job.trainer.does, *graph);
+  // One of the two may have what predicts further tokens as one layer with the head.
+  std::vector<std::int32_t> counts = layer_counts(plan);
+  counts.back() += static_cast<std::int32_t>(std::ssize(graph->layers)) -
+                   static_cast<std::int32_t>(std::ssize(plan.profile.layers));
+  if (counts.back() < 1) {
+    return fmt::format("the plan was made for {}; {} predicts further tokens beside the loss",
+                       made_for, trainer);
+  }
   Parallelism form = plan.parallel;
   form.replicate = job.trainer.does.node_replicas ? node_replicas(plan.system, form) : 1;
   const double before_s = measure(plan).iteration_time_s;
   const double after_s =
       measure(direct_plan(*graph, {form, job.precision, job.trainer, plan.global_batch},
-                          plan.system, layer_counts(plan)))
+                          plan.system, std::move(counts)))
           .iteration_time_s;
   const double change = after_s / before_s - 1;
   return fmt::format("the plan was made for {} and takes {} there; under {} it takes {}{}",

@@ -22,6 +22,7 @@
 #include "braid/plan/plan_json.h"
 #include "braid/profile/split_limits.h"
 #include "braid/trainers/exchange/chosen_recipe.h"
+#include "braid/trainers/exchange/export.h"
 #include "braid/trainers/registry.h"
 
 namespace braid {
@@ -120,6 +121,19 @@ void add_stated_options(Verb& verb, StatedOptions& options) {
 
 namespace {
 
+/// Layers of each chunk; blocks alone where the model predicts further tokens and all that is no
+/// block lies at the ends: a trainer may have what predicts them as one layer with the head.
+std::vector<std::int64_t> counts_of_chunks(const Plan& plan) {
+  const std::vector<std::int32_t> layers = layer_counts(plan);
+  std::vector<std::int64_t> blocks = count_blocks(plan).per_chunk;
+  const bool holds_ends = plan.shape && plan.shape->mtp_modules > 0 &&
+                          layers.front() >= blocks.front() + plan.shape->first_block &&
+                          layers.back() - blocks.back() >= std::ssize(plan.profile.layers) -
+                                                               plan.shape->first_block -
+                                                               plan.shape->blocks;
+  return holds_ends ? blocks : std::vector<std::int64_t>(layers.begin(), layers.end());
+}
+
 /// What a plan of ours says. Throws Error where its stages have forms of their own.
 Import import_plan(const std::string& file) {
   Plan plan = read_plan(file);
@@ -142,7 +156,7 @@ Import import_plan(const std::string& file) {
     run.blocks = plan.shape->blocks;
     run.hidden = plan.shape->hidden;
   }
-  for (const std::int32_t layers : layer_counts(plan)) run.chunk_blocks.push_back(layers);
+  run.chunk_blocks = counts_of_chunks(plan);
   run.system = std::move(plan.system);
   return run;
 }

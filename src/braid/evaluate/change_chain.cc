@@ -11,6 +11,7 @@
 #include "braid/base/error.h"
 #include "braid/base/text.h"
 #include "braid/evaluate/steepest_steps.h"
+#include "braid/graph/predicts_mtp.h"
 #include "braid/plan/dealt_layers.h"
 #include "braid/plan/names.h"
 

@@ -1,7 +1,5 @@
 #include "braid/plan/dealt_layers.h"
 
-#include <variant>
-
 #include <fmt/format.h>
 
 namespace braid {
@@ -39,16 +37,6 @@ std::string layout_text(const std::vector<std::int32_t>& layers) {
     i = end;
   }
   return text;
-}
-
-bool predicts_mtp(const Graph& graph) {
-  if (graph.layers.size() < 3) return false;
-  const Layer& layer = graph.layers[graph.layers.size() - 2];
-  for (OperatorId id = layer.first; id < layer.last; ++id) {
-    const Operator& op = graph.operators[static_cast<std::size_t>(id)];
-    if (std::holds_alternative<Embedding>(op.kind)) return true;
-  }
-  return false;
 }
 
 }  // namespace braid

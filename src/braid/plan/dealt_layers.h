@@ -4,8 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "braid/graph/graph.h"
-
 namespace braid {
 
 /// Layers of each chunk in model order, dealt out as trainers do (Megatron-LM and those built on
@@ -21,8 +19,5 @@ std::vector<std::int32_t> layers_of_chunks(std::int32_t layers, std::int32_t chu
 
 /// "9,8x2,5": the layers of each chunk as the option --layout takes them.
 std::string layout_text(const std::vector<std::int32_t>& layers);
-
-/// Whether the layer before the last looks up tokens again, and so predicts further ones.
-bool predicts_mtp(const Graph& graph);
 
 }  // namespace braid

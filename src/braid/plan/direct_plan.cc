@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "braid/base/error.h"
+#include "braid/graph/predicts_mtp.h"
 #include "braid/plan/blank_plan.h"
 #include "braid/plan/dealt_layers.h"
 #include "braid/plan/direct_stages.h"

@@ -32,8 +32,8 @@ struct TrainerSubject {
 };
 
 /// What of a model conditions may ask for.
-inline constexpr std::array<std::string_view, 4> kModelParts = {"experts", "biases", "rms_norms",
-                                                                "tied_embeddings"};
+inline constexpr std::array<std::string_view, 5> kModelParts = {"experts", "biases", "rms_norms",
+                                                                "tied_embeddings", "layer_pattern"};
 
 /// Says of the subject what is known of its model.
 void describe_model(const ModelShape& shape, TrainerSubject& subject);

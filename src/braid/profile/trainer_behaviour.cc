@@ -4,6 +4,8 @@
 #include <variant>
 
 #include "braid/base/infinity.h"
+#include "braid/graph/predicts_mtp.h"
+#include "braid/graph/repeated_layers.h"
 
 namespace braid {
 namespace {
@@ -41,6 +43,21 @@ void pad_experts(Graph& graph) {
   }
 }
 
+/// Makes the last two layers one where the first of them predicts further tokens.
+void join_predictions(Graph& graph) {
+  if (!predicts_mtp(graph)) return;
+  const Layer head = graph.layers.back();
+  graph.layers.pop_back();
+  Layer& joined = graph.layers.back();
+  joined.name += " and " + head.name;
+  joined.last = head.last;
+  const auto id = static_cast<LayerId>(graph.layers.size() - 1);
+  for (OperatorId op = head.first; op < head.last; ++op) {
+    graph.operators[static_cast<std::size_t>(op)].layer = id;
+  }
+  find_repeated_layers(graph);
+}
+
 /// Dispatch and its way back go on beside the other pass of another micro-batch: what does not hide
 /// behind the layer's kernels shows, and of what does the share that it takes from them.
 void hide_dispatch(double overlap_loss, LayerCost& cost) {
@@ -67,6 +84,8 @@ const std::vector<BehaviourFlag>& behaviour_flags() {
        "experts' GEMMs take biases and clamps along"},
       {"padded_experts", &TrainerBehaviour::padded_experts,
        "experts have capacity for the average, tokens beyond it are dropped"},
+      {"predictions_with_head", &TrainerBehaviour::predictions_with_head,
+       "what predicts further tokens (MTP) is one layer with the head"},
       {"overlapped_tensor_parallel", &TrainerBehaviour::overlapped_tensor_parallel,
        "input gradients are summed over tensor-parallel ranks behind the weights' gradients"},
       {"overlapped_dispatch", &TrainerBehaviour::overlapped_dispatch,
@@ -99,6 +118,7 @@ void adapt_graph(const TrainerBehaviour& does, Graph& graph) {
   if (does.fused_loss) fuse_loss(graph);
   if (does.fused_experts) fuse_experts(graph);
   if (does.padded_experts) pad_experts(graph);
+  if (does.predictions_with_head) join_predictions(graph);
 }
 
 System adapted_system(const TrainerBehaviour& does, const System& system) {

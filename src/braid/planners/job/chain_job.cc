@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "braid/base/infinity.h"
-#include "braid/plan/dealt_layers.h"
+#include "braid/graph/predicts_mtp.h"
 #include "braid/planners/job/job_layers.h"
 
 namespace braid {

@@ -9,6 +9,7 @@
 #include "braid/base/error.h"
 #include "braid/trainers/exchange/model_names.h"
 #include "braid/trainers/exchange/processes.h"
+#include "braid/trainers/exchange/stage_layout.h"
 
 namespace braid {
 namespace {
@@ -56,13 +57,53 @@ class Fields {
   std::string text_;
 };
 
-/// "'Ett|ttt|tL'": blocks of each virtual stage, in pipeline order.
-std::string layout_text(const std::vector<std::int64_t>& blocks) {
+/// "'Ett|ttt|tmL'": blocks of each virtual stage, in pipeline order, and predictions in that chunk.
+std::string layout_text(const std::vector<std::int64_t>& blocks, std::int64_t predictions,
+                        std::size_t chunk) {
   std::string text = "'E";
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     text += (i > 0 ? "|" : "") + std::string(static_cast<std::size_t>(blocks[i]), 't');
+    if (i == chunk) text += std::string(static_cast<std::size_t>(predictions), 'm');
   }
   return text + "L'";
+}
+
+void set_pipeline(const Plan& plan, Fields& fields) {
+  const Parallelism& p = plan.parallel;
+  fields.set("model.pipeline_model_parallel_size", p.pp);
+  if (p.pp == 1) return;
+  fields.set("model.pipeline_dtype",
+             plan.precision.matmul == Dtype::f16 ? "torch.float16" : "torch.bfloat16");
+  if (is_hybrid(plan)) {
+    check_predictions_of_hybrid(plan, "megatron-bridge");
+    fields.set("model.hybrid_layer_pattern", "'" + hybrid_pattern(plan) + "'");
+    return;
+  }
+  const BlockCounts blocks = count_blocks(plan);
+  const std::int64_t predictions = plan.shape->mtp_modules;
+  const std::size_t chunk = predictions > 0 ? chunk_of_predictions(plan) : 0;
+  if (!blocks.even || (predictions > 0 && chunk + 1 != blocks.per_chunk.size())) {
+    fields.set("model.pipeline_model_parallel_layout",
+               layout_text(blocks.per_chunk, predictions, chunk));
+  }
+  if (p.vp > 1) fields.set("model.virtual_pipeline_model_parallel_size", p.vp);
+}
+
+/// AutoBridge takes as many predictions as the model was published with
+/// (num_nextn_predict_layers of its config.json).
+void set_predictions(const Plan& plan, Fields& fields) {
+  const ModelShape& shape = *plan.shape;
+  const bool predicts = shape.mtp_modules > 0;
+  if (is_hybrid(plan)) {
+    fields.set("model.mtp_num_layers", shape.mtp_modules);
+    fields.set("model.mtp_hybrid_override_pattern",
+               predicts ? "'" + shape.mtp_pattern + "'" : "None");
+  } else {
+    fields.set("model.mtp_num_layers", predicts ? std::to_string(shape.mtp_modules) : "None");
+  }
+  if (predicts || is_hybrid(plan)) {
+    fields.set("model.mtp_use_repeated_layer", predicts && shape.mtp_shared);
+  }
 }
 
 void set_model(const Plan& plan, Fields& fields) {
@@ -73,16 +114,8 @@ void set_model(const Plan& plan, Fields& fields) {
   fields.set("model.context_parallel_size", p.cp);
   fields.set("model.expert_model_parallel_size", p.ep);
   if (p.ep > 1) fields.set("model.expert_tensor_parallel_size", p.whole_experts ? 1 : p.tp);
-  fields.set("model.pipeline_model_parallel_size", p.pp);
-  if (p.pp > 1) {
-    fields.set("model.pipeline_dtype",
-               plan.precision.matmul == Dtype::f16 ? "torch.float16" : "torch.bfloat16");
-    const BlockCounts blocks = count_blocks(plan);
-    if (!blocks.even) {
-      fields.set("model.pipeline_model_parallel_layout", layout_text(blocks.per_chunk));
-    }
-    if (p.vp > 1) fields.set("model.virtual_pipeline_model_parallel_size", p.vp);
-  }
+  set_pipeline(plan, fields);
+  set_predictions(plan, fields);
   if (p.recompute == Recompute::full) {
     fields.set("model.recompute_granularity", "'full'");
     fields.set("model.recompute_method", "'uniform'");

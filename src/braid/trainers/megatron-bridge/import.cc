@@ -4,11 +4,13 @@
 #include <array>
 #include <vector>
 
+#include "braid/base/error.h"
 #include "braid/base/text.h"
 #include "braid/trainers/exchange/export.h"
 #include "braid/trainers/exchange/megatron_fsdp.h"
 #include "braid/trainers/exchange/settings.h"
 #include "braid/trainers/exchange/signs.h"
+#include "braid/trainers/exchange/stage_layout.h"
 #include "braid/trainers/megatron-bridge/ignored_fields.h"
 #include "braid/trainers/megatron-bridge/recipe_source.h"
 
@@ -26,20 +28,26 @@ std::int32_t degree(GivenArguments& given, std::string_view name, std::int64_t o
   return static_cast<std::int32_t>(number(given, name, otherwise));
 }
 
-/// Blocks of each chunk from a layout "Ett|tt|tL" of single letters.
-void read_layout(GivenArguments& given, Import& run) {
+/// Blocks, or layers, of each chunk from a layout "Ett|tt|tL" or a hybrid's pattern "MEM*|EMEM".
+void read_layout(GivenArguments& given, const std::string& file, Import& run) {
+  constexpr const char* kPattern = "--model.hybrid_layer_pattern";
+  const std::string pattern = given.text(kPattern).value_or("None");
   const std::string text = given.text("--model.pipeline_model_parallel_layout").value_or("None");
-  if (text.find_first_not_of("Et|L") != std::string::npos) {
-    if (text != "None" && text != "null") {
-      run.notes.push_back("pipeline_model_parallel_layout " + in_quotes(text) +
-                          ": read only where it is of E, t, L and |");
-    }
-    return;
+  if (pattern.find('|') < pattern.find('/')) run.chunk_blocks = layers_of_pattern(pattern);
+  if (text == "None" || text == "null") return;
+  try {
+    run.chunk_blocks = blocks_of_layout(text, file);
+  } catch (const Error&) {  // Such as the lists of names of recipes.
+    run.notes.push_back("pipeline_model_parallel_layout " + in_quotes(text) +
+                        ": read only where it is of E, t, m, L and |");
   }
-  run.chunk_blocks.push_back(0);
-  for (const char c : text) {
-    if (c == '|') run.chunk_blocks.push_back(0);
-    if (c == 't') ++run.chunk_blocks.back();
+}
+
+/// How many further tokens are predicted follows from the model that is named.
+void read_predictions(GivenArguments& given) {
+  for (const char* name : {"--model.mtp_num_layers", "--model.mtp_hybrid_override_pattern",
+                           "--model.mtp_use_repeated_layer"}) {
+    given.has(name);
   }
 }
 
@@ -175,7 +183,8 @@ Import import_megatron_bridge(std::string_view text, const std::string& file,
   if (p.pp == 1) p.vp = 1;
   p.schedule = p.vp > 1 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b;
   p.sequence_parallel = is_on(given, "--model.sequence_parallel") && p.tp > 1;
-  read_layout(given, run);
+  read_layout(given, file, run);
+  read_predictions(given);
   read_sharding(given, run);
   read_behaviour(given, run);
   const std::string granularity = given.text("--model.recompute_granularity").value_or("None");

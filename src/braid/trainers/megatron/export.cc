@@ -7,6 +7,7 @@
 #include "braid/base/error.h"
 #include "braid/plan/names.h"
 #include "braid/trainers/exchange/processes.h"
+#include "braid/trainers/exchange/stage_layout.h"
 #include "braid/trainers/megatron/arguments.h"
 #include "braid/trainers/megatron/limits.h"
 #include "braid/trainers/megatron/model_arguments.h"
@@ -44,22 +45,6 @@ std::string layout_text(const std::vector<std::int64_t>& blocks, std::int64_t mt
   return layout + cell(blocks.size() - 1) + "L";
 }
 
-/// The chunk of the layer behind the last block, which a model with MTP modules has there;
-/// that of the last block is the last one where all is behind it.
-std::size_t chunk_of_mtp(const Plan& plan) {
-  const auto layer = static_cast<std::int32_t>(plan.shape->first_block + plan.shape->blocks);
-  const std::size_t chunks = plan.stages.front().chunks.size();
-  for (std::size_t c = 0; c < chunks; ++c) {
-    for (std::size_t s = 0; s < plan.stages.size(); ++s) {
-      const auto& layers = plan.stages[s].chunks[c].layers;
-      if (std::find(layers.begin(), layers.end(), layer) != layers.end()) {
-        return c * plan.stages.size() + s;
-      }
-    }
-  }
-  return chunks * plan.stages.size() - 1;
-}
-
 /// Where the layers between the blocks and the loss, and those before the first, are not in the
 /// chunks that Megatron-LM has them in.
 void check_ends(const Plan& plan) {
@@ -79,11 +64,11 @@ void add_pipeline(const Plan& plan, Arguments& arguments) {
   arguments.value("--pipeline-model-parallel-size", p.pp);
   if (p.pp == 1) return;
   check_ends(plan);
-  if (is_hybrid(plan)) return;
+  if (is_hybrid(plan)) return check_predictions_of_hybrid(plan, "megatron");
   const BlockCounts blocks = count_blocks(plan);
   const auto& counts = blocks.per_chunk;
   const std::int64_t mtp = plan.shape->mtp_modules;
-  const std::size_t mtp_chunk = mtp > 0 ? chunk_of_mtp(plan) : counts.size() - 1;
+  const std::size_t mtp_chunk = mtp > 0 ? chunk_of_predictions(plan) : counts.size() - 1;
   if (mtp_chunk == counts.size() - 1 && blocks.even) {
     if (p.vp > 1) arguments.value("--num-layers-per-virtual-pipeline-stage", counts.front());
     return;

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "braid/trainers/exchange/export.h"
+#include "braid/trainers/exchange/stage_layout.h"
 #include "braid/trainers/megatron/limits.h"
 
 namespace braid {
@@ -237,23 +238,11 @@ void add_experts(const Plan& plan, MegatronArguments& arguments, Warnings& warni
   arguments.value("--moe-token-dispatcher-type", "alltoall");
 }
 
-/// "MEM*|EMEM/*E/*E": the layers of each chunk, perhaps none, then those of each prediction.
-std::string hybrid_pattern(const Plan& plan) {
-  const ModelShape& shape = *plan.shape;
-  std::string text;
-  std::size_t at = 0;
-  for (const std::int64_t blocks : count_blocks(plan).per_chunk) {
-    text += shape.layer_pattern.substr(at, static_cast<std::size_t>(blocks)) + "|";
-    at += static_cast<std::size_t>(blocks);
-  }
-  text.pop_back();
-  for (std::int64_t i = 0; i < shape.mtp_modules; ++i) text += "/" + shape.mtp_pattern;
-  return text;
-}
-
 void add_hybrid(const Plan& plan, MegatronArguments& arguments) {
   const ModelShape& shape = *plan.shape;
-  arguments.value("--hybrid-layer-pattern", "'" + hybrid_pattern(plan) + "'");
+  std::string pattern = hybrid_pattern(plan);
+  for (std::int64_t i = 0; i < shape.mtp_modules; ++i) pattern += "/" + shape.mtp_pattern;
+  arguments.value("--hybrid-layer-pattern", "'" + pattern + "'");
   arguments.value("--mamba-num-heads", shape.state_heads);
   arguments.value("--mamba-head-dim", shape.state_head_dim);
   arguments.value("--mamba-state-dim", shape.state_size);
@@ -261,8 +250,6 @@ void add_hybrid(const Plan& plan, MegatronArguments& arguments) {
 }
 
 }  // namespace
-
-bool is_hybrid(const Plan& plan) { return plan.shape && !plan.shape->layer_pattern.empty(); }
 
 void add_model(const Plan& plan, MegatronArguments& arguments, Warnings& warnings) {
   const ModelShape& shape = *plan.shape;

@@ -5,25 +5,12 @@
 
 #include <fmt/format.h>
 
-#include "braid/trainers/megatron/stage_layout.h"
+#include "braid/trainers/exchange/stage_layout.h"
 
 namespace braid {
 namespace {
 
 constexpr std::int64_t kMostBlocks = 1 << 24;
-
-/// Layers of each chunk of "MEM*|EMEM/*E/*E": those of the predictions behind "/" do not count.
-std::vector<std::int64_t> layers_of_pattern(const std::string& pattern) {
-  std::vector<std::int64_t> layers(1);
-  for (const char c : pattern.substr(0, pattern.find('/'))) {
-    if (c == '|') {
-      layers.push_back(0);
-    } else {
-      ++layers.back();
-    }
-  }
-  return layers;
-}
 
 /// What is said of the stages at the ends.
 struct StageEnds {

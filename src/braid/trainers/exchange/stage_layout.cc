@@ -1,4 +1,4 @@
-#include "braid/trainers/megatron/stage_layout.h"
+#include "braid/trainers/exchange/stage_layout.h"
 
 #include <algorithm>
 #include <cctype>
@@ -6,6 +6,7 @@
 
 #include "braid/base/error.h"
 #include "braid/base/text.h"
+#include "braid/trainers/exchange/export.h"
 
 namespace braid {
 namespace {
@@ -44,8 +45,8 @@ class LayoutReader {
 
   /// The text up to a closing bracket or the end, without repetitions.
   std::string expanded(int depth) {
-    constexpr int kMostDepth = 20;
-    if (depth > kMostDepth) fail();
+    constexpr int kMostNesting = 20;
+    if (depth > kMostNesting) fail();
     std::string all;
     while (at_ < text_.size() && text_[at_] != ')') {
       std::string part;
@@ -84,6 +85,52 @@ class LayoutReader {
 
 std::vector<std::int64_t> blocks_of_layout(const std::string& layout, const std::string& file) {
   return LayoutReader(layout, file).read();
+}
+
+std::vector<std::int64_t> layers_of_pattern(const std::string& pattern) {
+  std::vector<std::int64_t> layers(1);
+  for (const char c : pattern.substr(0, pattern.find('/'))) {
+    if (c == '|') {
+      layers.push_back(0);
+    } else {
+      ++layers.back();
+    }
+  }
+  return layers;
+}
+
+std::string hybrid_pattern(const Plan& plan) {
+  std::string text;
+  std::size_t at = 0;
+  for (const std::int64_t blocks : count_blocks(plan).per_chunk) {
+    text += plan.shape->layer_pattern.substr(at, static_cast<std::size_t>(blocks)) + "|";
+    at += static_cast<std::size_t>(blocks);
+  }
+  text.pop_back();
+  return text;
+}
+
+bool is_hybrid(const Plan& plan) { return plan.shape && !plan.shape->layer_pattern.empty(); }
+
+std::size_t chunk_of_predictions(const Plan& plan) {
+  const auto layer = static_cast<std::int32_t>(plan.shape->first_block + plan.shape->blocks);
+  const std::size_t chunks = plan.stages.front().chunks.size();
+  for (std::size_t c = 0; c < chunks; ++c) {
+    for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+      const auto& layers = plan.stages[s].chunks[c].layers;
+      if (std::find(layers.begin(), layers.end(), layer) != layers.end()) {
+        return c * plan.stages.size() + s;
+      }
+    }
+  }
+  return chunks * plan.stages.size() - 1;
+}
+
+void check_predictions_of_hybrid(const Plan& plan, const std::string& target) {
+  const std::size_t chunks = plan.stages.size() * plan.stages.front().chunks.size();
+  if (plan.shape->mtp_modules == 0 || chunk_of_predictions(plan) == chunks - 1) return;
+  throw Error(target + " predicts further tokens of hybrids on the last stage, beside the loss",
+              "plan with --for " + target);
 }
 
 }  // namespace braid
