@@ -130,7 +130,6 @@ bool says(const Export& written, const std::string& words) {
 /// The configuration that the file has, where its warnings say that it is another.
 StatedConfiguration as_written(StatedConfiguration stated, const Export& written) {
   if (says(written, "order of ranks")) stated.parallel.order = Parallelism{}.order;
-  if (says(written, "ZeRO-1 is expressed")) stated.parallel.zero = Zero::gradients;
   return stated;
 }
 

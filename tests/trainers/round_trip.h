@@ -31,10 +31,10 @@ struct RoundTripOutcome {
 
 /// Plans the case for `trainer`, exports it to `target`, reads that, and plans what was read. The
 /// order of axes that have one rank, the schedule of one stage, and the ZeRO stage of one rank say
-/// nothing and do not count. Where a warning says that the file has another order of ranks, or FSDP
-/// in place of ZeRO-1, that is what comes back. DeepSpeed's file says neither pipeline stages nor
-/// which layers recompute, Accelerate's no batches, and recomputation only with FSDP: these are
-/// given beside it, as options would.
+/// nothing and do not count. Where a warning says that the file has another order of ranks, that is
+/// what comes back. DeepSpeed's file says neither pipeline stages nor which layers recompute,
+/// Accelerate's no batches, and recomputation only with FSDP: these are given beside it, as options
+/// would.
 RoundTripOutcome round_trip(const RoundTripCase& one, const std::string& trainer,
                             const std::string& target);
 

@@ -83,7 +83,8 @@ TEST(TorchtitanImport, ReadsAToml) {
   EXPECT_EQ(run.parallel.vp, 2);
   EXPECT_EQ(run.parallel.dp, 0);
   EXPECT_EQ(run.parallel.micro_batch, 1);
-  EXPECT_EQ(run.parallel.zero, Zero::gradients);
+  // Pipelines sum gradients once, at the end.
+  EXPECT_EQ(run.parallel.zero, Zero::optimizer);
   EXPECT_EQ(run.parallel.recompute, Recompute::full);
   EXPECT_TRUE(run.parallel.sequence_parallel);
   // 80 blocks and the two ends over 8 parts, the first two of which have one more.

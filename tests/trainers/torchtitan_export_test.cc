@@ -146,7 +146,7 @@ TEST(TorchtitanExport, ShardsOrReplicates) {
               HasSubstr("data_parallel_replicate_degree = 4"));
   p.tp = 2;
   p.sequence_parallel = true;
-  EXPECT_THAT(toml_refuses(titan_plan("llama-3-8b", p)), HasSubstr("--zero 1"));
+  EXPECT_THAT(toml_refuses(titan_plan("llama-3-8b", p)), HasSubstr("--zero 2"));
   // Context-parallel ranks share the state, and their groups may be copied.
   p.cp = 2;
   EXPECT_EQ(toml_refuses(titan_plan("llama-3-8b", p)), "");

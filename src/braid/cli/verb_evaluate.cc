@@ -94,6 +94,10 @@ TrainerLimits limits_with(const std::optional<Import>& from, TrainerLimits can) 
   if (from->parallel.sequence_parallel) can.sequence_parallel.push_back(true);
   can.zero.push_back(from->parallel.zero);
   if (from->parallel.pp > 1) can.pipelined_zero.push_back(from->parallel.zero);
+  // That gradients are summed otherwise than a plan has it, the reader notes.
+  std::erase_if(can.never, [](const ExcludedForms& each) {
+    return (each.with & bit_of(FormTrait::several_micro_batches)) != 0;
+  });
   return can;
 }
 

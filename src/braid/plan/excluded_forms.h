@@ -24,11 +24,13 @@ enum class FormTrait : std::uint8_t {
   one_f_one_b,
   interleaved,
   few_micro_batches,  ///< Fewer micro-batches than stages.
-  data_outermost,     ///< With several stages and data-parallel ranks.
+  several_micro_batches,
+  data_outermost,  ///< With several stages and data-parallel ranks.
   zero_0,
   zero_1,
   zero_2,
   zero_3,
+  selective_recomputation,
   offloaded_optimizer,
   offloaded_weights,
   offloaded_activations,
@@ -38,7 +40,7 @@ enum class FormTrait : std::uint8_t {
 struct FormTraitName {
   std::string_view key, text;
 };
-inline constexpr std::array<FormTraitName, 19> kFormTraits = {
+inline constexpr std::array<FormTraitName, 21> kFormTraits = {
     {{"tensor_parallel", "tensor parallelism"},
      {"sequence_parallel", "sequence parallelism"},
      {"context_parallel", "context parallelism"},
@@ -50,11 +52,13 @@ inline constexpr std::array<FormTraitName, 19> kFormTraits = {
      {"1f1b", "1F1B"},
      {"interleaved", "interleaving"},
      {"few_micro_batches", "fewer micro-batches than stages"},
+     {"several_micro_batches", "several micro-batches"},
      {"data_outermost", "data-parallel ranks outermost"},
      {"zero_0", "ZeRO-0"},
      {"zero_1", "ZeRO-1"},
      {"zero_2", "ZeRO-2"},
      {"zero_3", "ZeRO-3"},
+     {"selective_recomputation", "selective recomputation"},
      {"offloaded_optimizer", "optimizer state in host memory"},
      {"offloaded_weights", "weights in host memory"},
      {"offloaded_activations", "activations in host memory"}}};
@@ -86,8 +90,10 @@ FormTraits traits_of(const Form& form, bool data_outermost) {
       if_so(staged && form.schedule == ScheduleKind::one_f_one_b, FormTrait::one_f_one_b) |
       if_so(staged && form.schedule == ScheduleKind::interleaved, FormTrait::interleaved) |
       if_so(form.num_micro_batches < form.pp, FormTrait::few_micro_batches) |
+      if_so(form.num_micro_batches > 1, FormTrait::several_micro_batches) |
       if_so(staged && form.dp > 1 && data_outermost, FormTrait::data_outermost) |
       bit_of(FormTrait::zero_0) << static_cast<unsigned>(form.zero) |
+      if_so(form.recompute == Recompute::selective, FormTrait::selective_recomputation) |
       if_so(form.offload_optimizer, FormTrait::offloaded_optimizer) |
       if_so(form.offload_weights, FormTrait::offloaded_weights) |
       if_so(form.offload_activations, FormTrait::offloaded_activations);

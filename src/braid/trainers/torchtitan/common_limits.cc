@@ -106,6 +106,27 @@ bool has_usual_order(const Parallelism& p) {
   return order == usual;
 }
 
+/// When gradients are summed (train_step() in torchtitan/train.py, backward_maybe_with_nosync() in
+/// torch/distributed/pipelining/stage.py).
+void add_limits_of_sharding(const Parallelism& p, std::vector<std::string>& warnings) {
+  if (p.zero == Zero::optimizer || p.zero == Zero::gradients) {
+    warnings.push_back(fmt::format(
+        "ZeRO-{} is expressed as FSDP that keeps gathered parameters{}", static_cast<int>(p.zero),
+        p.pp == 1 && p.zero == Zero::optimizer
+            ? ": it shards the gradients too, and sums them with each micro-batch"
+            : ""));
+  }
+  if (p.pp > 1 && p.zero >= Zero::gradients) {
+    warnings.emplace_back(
+        "with pipelines gradients and gathered weights stay whole until the last backward pass, "
+        "which takes more memory than the plan says");
+  }
+  if (p.pp == 1 && p.zero == Zero::none && p.num_micro_batches > 1) {
+    warnings.emplace_back(
+        "gradients are summed with each micro-batch, which takes longer than the plan says");
+  }
+}
+
 }  // namespace
 
 void refuse_for_torchtitan(TorchtitanFormat form, const std::string& reason,
@@ -156,11 +177,7 @@ std::vector<std::string> common_torchtitan_limits(const Plan& plan, const Torcht
         "{}/{} has {}, which this model has otherwise: that costs neither time nor memory",
         model.name, model.flavor, differences));
   }
-  if (p.dp * p.cp > 1 && (p.zero == Zero::optimizer || p.zero == Zero::gradients)) {
-    warnings.push_back(fmt::format(
-        "ZeRO-{} is expressed as FSDP that keeps gathered parameters{}", static_cast<int>(p.zero),
-        p.zero == Zero::optimizer ? ": it shards the gradients too" : ""));
-  }
+  if (p.dp * p.cp > 1) add_limits_of_sharding(p, warnings);
   if (p.zero == Zero::none && p.cp > 1) {
     warnings.emplace_back(
         "context parallel ranks always share the state among them, which takes less memory");

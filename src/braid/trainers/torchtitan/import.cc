@@ -69,10 +69,19 @@ void read_state(GivenArguments& given, Import& run) {
   }
   const bool always = reshard == "always" || (reshard == "default" && p.pp == 1);
   const bool shards = shard != 1 || p.cp > 1;
+  // With pipelines gradients and weights stay whole until the last backward pass of a step
+  // (backward_maybe_with_nosync() in torch/distributed/pipelining/stage.py); without, each
+  // micro-batch's gradients are scattered (train_step() in torchtitan/train.py).
   p.zero = !shards                                   ? Zero::none
-           : always                                  ? Zero::parameters
+           : p.pp == 1 && always                     ? Zero::parameters
            : replicate > 1 && shard == 1 && p.cp > 1 ? Zero::none
-                                                     : Zero::gradients;
+           : p.pp == 1                               ? Zero::gradients
+                                                     : Zero::optimizer;
+  if (always && p.zero == Zero::optimizer) {
+    run.notes.emplace_back(
+        "fsdp_reshard_after_forward always: weights are gathered again for every forward pass of a "
+        "stage; here once");
+  }
   if (replicate == 1 || !shards) return;
   if (p.zero == Zero::parameters) {
     p.replicate = replicate;
@@ -297,6 +306,15 @@ void read_behaviour(GivenArguments& given, bool recipe, Import& run) {
   }
 }
 
+/// Where gradients are whole, each micro-batch sums them (train_step() in torchtitan/train.py).
+void note_sums(Import& run) {
+  const Parallelism& p = run.parallel;
+  const bool several =
+      run.accumulation > 1 || (p.dp > 0 && run.global_batch > std::int64_t{p.dp} * p.micro_batch);
+  if (p.pp > 1 || p.zero != Zero::none || std::int64_t{p.dp} * p.cp == 1 || !several) return;
+  run.notes.emplace_back("gradients are summed with each micro-batch of a step: here once");
+}
+
 }  // namespace
 
 bool is_torchtitan(std::string_view text) {
@@ -337,6 +355,7 @@ Import import_torchtitan(std::string_view text, const std::string& file,
   } else {
     read_samples(given, run);
   }
+  note_sums(run);
   // Of 0.2: of every second block.
   read_memory(given, recipe ? "op" : "2", run);
   read_precision(given, text, run);

@@ -37,11 +37,11 @@ void check_state(const Plan& plan, const TorchtitanModel& model) {
   const bool fsdp = torchtitan_has_fsdp(plan);
   if (replicas.replicate > 1 && !fsdp && (p.tp > 1 || p.pp > 1)) {
     refuse("replicates the state only where nothing else is parallel",
-           "plan with --zero 1 or more");
+           "plan with --zero 2 or more (1 in pipelines)");
   }
   if ((p.offload_optimizer || p.offload_weights) && !fsdp) {
     refuse("keeps state in host memory only where it shards it",
-           "plan with --zero 1 or more, or with --no-offload");
+           "plan with --zero 2 or more (1 in pipelines), or with --no-offload");
   }
   if (p.ep == 1) return;
   const std::int64_t ranks =
@@ -50,12 +50,12 @@ void check_state(const Plan& plan, const TorchtitanModel& model) {
     refuse(fmt::format("spreads experts over the {} ranks that share the state, which "
                        "expert-parallel groups of {} do not divide",
                        ranks, p.ep),
-           "plan with --zero 1 or more and an --ep that divides dp times cp");
+           "plan with --zero 2 or more (1 in pipelines) and an --ep that divides dp times cp");
   }
   // Only parallelize_qwen3() asks for FSDP's mesh just where there is one.
   if (!fsdp && model.name != "qwen3") {
     refuse("has expert parallelism only where it shards the state",
-           "plan with data-parallel ranks and --zero 1 or more");
+           "plan with data-parallel ranks and --zero 2 or more (1 in pipelines)");
   }
 }
 
@@ -86,7 +86,8 @@ std::vector<std::string> torchtitan_limits(const Plan& plan, const TorchtitanMod
     warnings.emplace_back(
         "where the state is not sharded, GEMMs are in bfloat16 only with all state in it "
         "(training.dtype), gradients and optimizer state too: that takes less memory and trains "
-        "less exactly; plan with data-parallel ranks and --zero 1 or more to keep them in float32");
+        "less exactly; plan with data-parallel ranks and --zero 2 or more (1 in pipelines) to keep "
+        "them in float32");
   } else if (plan.precision.gradient != Dtype::f32) {
     warnings.emplace_back("gradients are reduced in float32, whatever the plan says");
   }

@@ -36,10 +36,11 @@ const TorchtitanModel& check_recipe_runs(const Plan& plan) {
   }
   const std::int64_t ranks = std::int64_t{torchtitan_replicas(p).shard} * p.cp * p.tp;
   if (ranks % p.ep != 0) {
-    refuse_recipe(fmt::format("spreads experts over the {} ranks that share the state, which "
-                              "expert-parallel groups of {} do not divide",
-                              ranks, p.ep),
-                  "plan with --zero 1 or more and an --ep that divides dp times cp");
+    refuse_recipe(
+        fmt::format("spreads experts over the {} ranks that share the state, which "
+                    "expert-parallel groups of {} do not divide",
+                    ranks, p.ep),
+        "plan with --zero 2 or more (1 in pipelines) and an --ep that divides dp times cp");
   }
   return model;
 }
