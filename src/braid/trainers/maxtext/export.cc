@@ -79,6 +79,16 @@ std::string mesh_text(const Plan& plan) {
       sharded && !replicated ? 1 : slices.slices, sharded && !replicated ? slices.slices : 1);
 }
 
+/// Throws Error for what no remat_policy of base.yml does.
+void check_memory(const Parallelism& p) {
+  if (!p.offload_activations || p.recompute == Recompute::selective) return;
+  throw Error(
+      fmt::format("MaxText moves activations to host memory with minimal_offloaded alone, which "
+                  "recomputes what is cheap to compute again, and the plan has {} recomputation",
+                  p.recompute == Recompute::full ? "full" : "no"),
+      "plan with --recompute selective, or with --no-offload");
+}
+
 std::string memory_text(const Parallelism& p) {
   std::string text = "remat_policy: ";
   if (p.offload_activations) {
@@ -107,6 +117,7 @@ JobRefusal maxtext_refusal(const TrainedJob& job) {
 Export export_maxtext(const Plan& plan, const std::string& file) {
   throw_refusal("MaxText", maxtext_refusal(trained_job(plan)));
   const Parallelism& p = plan.parallel;
+  check_memory(p);
   Export out;
   out.suggested_file = file.empty() ? "maxtext.yml" : file;
   const bool tpu = plan.system.groups.front().chip.name.rfind("tpu-", 0) == 0;
