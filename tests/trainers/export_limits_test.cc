@@ -334,6 +334,27 @@ TEST(ExportLimits, DeepspeedStartsOneProcessForEachDevice) {
   plan.parallel.dp = 20;
   EXPECT_THAT(export_deepspeed(plan).launch,
               HasSubstr("2 lines \"HOST slots=8\", then \"HOST slots=4\""));
+  // Of a rack, each tray is a computer.
+  plan.system.groups.front().devices_per_host = 4;
+  plan.parallel.dp = 8;
+  EXPECT_THAT(export_deepspeed(plan).launch, HasSubstr("hostfile: 2 lines \"HOST slots=4\""));
+  plan.parallel.dp = 6;
+  EXPECT_THAT(export_deepspeed(plan).launch,
+              HasSubstr("hostfile: a line \"HOST slots=4\", then \"HOST slots=2\""));
+}
+
+TEST(ExportLimits, DeepspeedRunsWhatItsFileSays) {
+  Plan plan = made_plan(degrees(1, 1, 4), 4);
+  plan.system.groups.front().devices_per_node = 8;
+  plan.precision = parse_precision("tf32");
+  EXPECT_THAT(export_deepspeed(plan).launch,
+              testing::StartsWith("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1 deepspeed --num_gpus=4"));
+  plan.parallel.dp = 16;
+  EXPECT_THAT(export_deepspeed(plan).launch,
+              HasSubstr(".deepspeed_env: TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1"));
+  plan.precision = parse_precision("fp8");
+  EXPECT_THAT([&] { export_deepspeed(plan); },
+              testing::ThrowsMessage<Error>(HasSubstr("DeepSpeed has no precision fp8")));
 }
 
 TEST(ExportLimits, MegatronIsWarnedOfWhatRoutesTokens) {

@@ -48,7 +48,7 @@ struct Target {
 
 constexpr Target kTargets[] = {
     {"megatron", export_megatron, megatron_refusal, false},
-    {"deepspeed", export_deepspeed, nullptr, false},
+    {"deepspeed", export_deepspeed, deepspeed_refusal, false},
     {"torchtitan", export_torchtitan, toml_refusal, false},
     {"torchtitan-recipe", export_torchtitan_recipe, recipe_refusal, false},
     {"megatron-bridge", export_megatron_bridge, megatron_bridge_refusal},

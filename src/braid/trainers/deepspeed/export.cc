@@ -1,11 +1,14 @@
 #include "braid/trainers/deepspeed/export.h"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
 #include "braid/base/json.h"
+#include "braid/trainers/exchange/processes.h"
 
 namespace braid {
 
@@ -57,15 +60,8 @@ void refuse_what_cannot_run(const Plan& plan) {
 }
 
 void write_precision(const Plan& plan, Json& json, std::vector<std::string>& warnings) {
-  if (plan.precision.matmul == Dtype::f16) {
-    json["fp16"]["enabled"] = true;
-  } else if (plan.precision.matmul != Dtype::f32 && plan.precision.matmul != Dtype::tf32) {
-    json["bf16"]["enabled"] = true;
-    if (plan.precision.matmul != Dtype::bf16) {
-      warnings.push_back("precision " + name_of(plan.precision) +
-                         " cannot be expressed: bf16 is used");
-    }
-  }
+  if (plan.precision.matmul == Dtype::f16) json["fp16"]["enabled"] = true;
+  if (plan.precision.matmul == Dtype::bf16) json["bf16"]["enabled"] = true;
   // Without ZeRO, gradients have the format of the weights: the engine refuses anything else.
   const bool narrow = json.contains("bf16") || json.contains("fp16");
   if (!narrow || plan.precision.gradient != Dtype::f32) return;
@@ -150,22 +146,38 @@ void write_degrees(const Plan& plan, Json& json, std::vector<std::string>& warni
   write_pipeline(plan, warnings);
 }
 
-/// Hosts of a plan have one size, but the last may have fewer processes.
+/// The variable that lets GEMMs of FP32 run in TF32, where the plan's do.
+constexpr std::string_view kTf32 = "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1";
+
+/// Computers of a plan have one size, but the last may have fewer processes.
 std::string launch_of(const Plan& plan, const std::string& file) {
-  const Parallelism& p = plan.parallel;
-  const std::int64_t devices = std::int64_t{1} * p.tp * p.cp * p.pp * p.dp;
-  const std::int64_t per_node = plan.system.groups.front().devices_per_node;
+  const std::int64_t devices = plan.parallel.devices();
+  const std::int64_t per_host = devices_of_computer(plan.system.groups.front());
+  const bool tf32 = plan.precision.matmul == Dtype::tf32;
   const std::string run = "train.py --deepspeed --deepspeed_config " + file;
-  if (devices <= per_node) return fmt::format("deepspeed --num_gpus={} {}", devices, run);
-  const std::int64_t full = devices / per_node, left = devices % per_node;
-  return fmt::format("deepspeed --hostfile=hostfile {}  # hostfile: {} lines \"HOST slots={}\"{}",
-                     run, full, per_node,
-                     left > 0 ? fmt::format(", then \"HOST slots={}\"", left) : "");
+  if (devices <= per_host) {
+    return fmt::format("{}{}deepspeed --num_gpus={} {}", tf32 ? kTf32 : "", tf32 ? " " : "",
+                       devices, run);
+  }
+  const std::int64_t full = devices / per_host, left = devices % per_host;
+  // The launcher hands on to other computers what stands in .deepspeed_env.
+  return fmt::format("deepspeed --hostfile=hostfile {}  # hostfile: {} \"HOST slots={}\"{}{}", run,
+                     full == 1 ? "a line" : fmt::format("{} lines", full), per_host,
+                     left > 0 ? fmt::format(", then \"HOST slots={}\"", left) : "",
+                     tf32 ? fmt::format("; .deepspeed_env: {}", kTf32) : "");
 }
 
 }  // namespace
 
+JobRefusal deepspeed_refusal(const TrainedJob& job) {
+  constexpr std::array kKnown = {Dtype::bf16, Dtype::f16, Dtype::f32, Dtype::tf32};
+  if (std::find(kKnown.begin(), kKnown.end(), job.precision.matmul) != kKnown.end()) return {};
+  return {"has no precision " + name_of(job.precision),
+          "plan with --precision bf16, fp16, tf32 or fp32"};
+}
+
 Export export_deepspeed(const Plan& plan, const std::string& file) {
+  throw_refusal("DeepSpeed", deepspeed_refusal(trained_job(plan)));
   refuse_what_cannot_run(plan);
   const Parallelism& p = plan.parallel;
   Export out;

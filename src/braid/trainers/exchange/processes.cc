@@ -8,10 +8,6 @@
 namespace braid {
 namespace {
 
-std::int64_t devices_of_computer(const DeviceGroup& group) {
-  return group.devices_per_host > 0 ? group.devices_per_host : group.devices_per_node;
-}
-
 /// The most processes up to `limit` that divide the devices and are a multiple of `whole`; 0: none.
 std::int64_t largest_share(std::int64_t devices, std::int64_t limit, std::int64_t whole) {
   for (std::int64_t share = limit; share > 0; --share) {
@@ -21,6 +17,10 @@ std::int64_t largest_share(std::int64_t devices, std::int64_t limit, std::int64_
 }
 
 }  // namespace
+
+std::int64_t devices_of_computer(const DeviceGroup& group) {
+  return group.devices_per_host > 0 ? group.devices_per_host : group.devices_per_node;
+}
 
 Processes processes_of(const Plan& plan) {
   const std::int64_t devices = plan.parallel.devices();

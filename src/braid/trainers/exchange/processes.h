@@ -7,6 +7,9 @@
 
 namespace braid {
 
+/// Devices of one computer: of a rack, of a tray; else of a node.
+std::int64_t devices_of_computer(const DeviceGroup& group);
+
 /// How torchrun starts a plan's processes, one for each device: as many on every node.
 struct Processes {
   std::int64_t per_node = 1, nodes = 1;
