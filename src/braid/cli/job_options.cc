@@ -383,6 +383,19 @@ void load_job(const JobOptions& o, LoadedJob& loaded, const JobBasis& basis) {
   loaded.budget.work = o.budget;
 }
 
+namespace {
+
+/// Throws Error where the trainer of a run that is read cannot run the job.
+void check_trainer_of_run(const std::string& name, const TrainerNeeds& needs) {
+  const std::string reason = refusal(load_trainer(name), needs);
+  if (reason.empty()) return;
+  throw Error(Where{"", 0, "--from"}, fmt::format("it is of {}, which {}", name, reason),
+              "change --cluster or what is fixed, or name another trainer with --for, such as "
+              "ideal");
+}
+
+}  // namespace
+
 TrainerFile set_job_trainer(const JobOptions& o, const std::vector<const PlannerEntry*>& planners,
                             LoadedJob& loaded, const TrainerBasis& basis) {
   const TrainerNeeds needs{&loaded.job, &loaded.system, &loaded.space, planners, basis.own_code};
@@ -394,6 +407,7 @@ TrainerFile set_job_trainer(const JobOptions& o, const std::vector<const Planner
       if (trainer.name == listed->trainer && refusal(trainer, needs).empty()) name = trainer.name;
     }
   }
+  if (basis.of_run && !name.empty()) check_trainer_of_run(name, needs);
   TrainerFile trainer = choose_trainer(name, needs);
   loaded.trainer_notes = trainer_notes(trainer, needs, !name.empty());
   set_trainer(trainer, loaded.system, loaded.job, loaded.space);

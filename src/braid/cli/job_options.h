@@ -98,6 +98,7 @@ void load_job(const JobOptions& options, LoadedJob& loaded, const JobBasis& basi
 struct TrainerBasis {
   bool own_code = false;        ///< TrainerNeeds.
   const Import* run = nullptr;  ///< A run of it: it behaves as that says.
+  bool of_run = false;          ///< Nobody named it but that run.
 };
 
 /// Lets the trainer that was asked for, or the usual one of these planners, run the job; returns

@@ -331,10 +331,21 @@ void choose_sequence_parallel(const StatedDefaults& defaults, Parallelism& p,
                                   other ? reason : "the trainer usually has it"));
 }
 
-/// What the form says, or what its other degrees leave of the devices.
-std::int64_t data_parallel_ranks(const Parallelism& p, std::int64_t devices) {
-  const std::int64_t others = std::max<std::int64_t>(1, std::int64_t{p.tp} * p.pp * p.cp);
-  return std::max<std::int64_t>(1, p.dp > 0 ? p.dp : devices / others);
+std::int64_t ranks_of_replica(const Parallelism& p) {
+  return std::max<std::int64_t>(1, std::int64_t{p.tp} * p.pp * p.cp);
+}
+
+/// The devices, or the processes that the run starts where these are fewer, in whole replicas.
+std::int64_t devices_taken(const Parallelism& p, const Import* run, std::int64_t devices) {
+  const bool starts_fewer = run != nullptr && run->devices > 0 && run->devices < devices &&
+                            run->devices % ranks_of_replica(p) == 0;
+  return starts_fewer ? run->devices : devices;
+}
+
+/// What the form says, or what its other degrees leave of the devices that the run takes.
+std::int64_t data_parallel_ranks(const Parallelism& p, const Import* run, std::int64_t devices) {
+  const std::int64_t left = devices_taken(p, run, devices) / ranks_of_replica(p);
+  return std::max<std::int64_t>(1, p.dp > 0 ? p.dp : left);
 }
 
 }  // namespace
@@ -350,7 +361,7 @@ void take_accumulation(const Import& run, const JobOptions& options, LoadedJob& 
   take(options.cp, p.cp);
   take(options.dp, p.dp);
   take(options.micro_batch, p.micro_batch);
-  const std::int64_t dp = data_parallel_ranks(p, loaded.system.device_count);
+  const std::int64_t dp = data_parallel_ranks(p, &run, loaded.system.device_count);
   const std::int64_t of_rank = p.micro_batch * run.accumulation;
   if (of_rank > std::numeric_limits<int>::max() / dp) {
     throw Error(Where{"", 0, "--from"}, "an iteration has more than 2^31 samples",
@@ -376,7 +387,7 @@ namespace {
 /// What the samples of a data-parallel rank make when they are divided as the run says; 1 where
 /// they do not divide.
 int micro_batch_of(const Import& run, const Parallelism& p, const StatedDefaults& defaults) {
-  const std::int64_t pieces = data_parallel_ranks(p, defaults.devices) * run.steps_of_batch;
+  const std::int64_t pieces = data_parallel_ranks(p, &run, defaults.devices) * run.steps_of_batch;
   const std::int64_t size =
       defaults.global_batch % pieces == 0 ? defaults.global_batch / pieces : 1;
   return static_cast<int>(std::min<std::int64_t>(size, std::numeric_limits<int>::max()));
@@ -403,6 +414,9 @@ StatedConfiguration stated_configuration(const JobOptions& job, const StatedOpti
   take(job.ep, "ep", p.ep);
   take(job.vp, "vp", p.vp);
   take(job.micro_batch, "micro-batch", p.micro_batch);
+  if (p.dp == 0 && devices_taken(p, run, defaults.devices) < defaults.devices) {
+    p.dp = static_cast<int>(data_parallel_ranks(p, run, defaults.devices));
+  }
   if (run != nullptr && !run->says_micro_batch && job.micro_batch.list().empty()) {
     if (run->steps_of_batch > 0) p.micro_batch = micro_batch_of(*run, p, defaults);
     not_given.push_back(fmt::format("--micro-batch: {}", p.micro_batch));

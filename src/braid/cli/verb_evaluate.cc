@@ -164,6 +164,7 @@ int run(EvaluateOptions options, const Verb& verb) {
     return evaluate_service_command(options.service);
   }
   const std::optional<Import> from = read_from(options.stated, blocks_of_named(options));
+  const bool names_trainer = !options.job.trainer.empty();
   if (from) take_job(*from, options.job);
   std::optional<Graph> model;
   if (from) model = take_model(*from, options.stated, options.job);
@@ -182,8 +183,9 @@ int run(EvaluateOptions options, const Verb& verb) {
   if (from) take_accumulation(*from, options.job, loaded);
   set_price(options.run, loaded.system);
   if (from) take_formats(*from, loaded.job.precision);
-  const TrainerFile trainer = set_job_trainer(options.job, {&planner}, loaded,
-                                              {.own_code = true, .run = from ? &*from : nullptr});
+  const TrainerFile trainer = set_job_trainer(
+      options.job, {&planner}, loaded,
+      {.own_code = true, .run = from ? &*from : nullptr, .of_run = from && !names_trainer});
   ConfigurationEvaluation evaluation;
   const TrainerUsual usual = usual_of(trainer, loaded.system, loaded.job);
   const TrainerLimits can = limits_with(from, loaded.space.can);
