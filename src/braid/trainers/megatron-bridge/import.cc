@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <sstream>
 #include <vector>
 
 #include "braid/base/error.h"
@@ -11,6 +13,7 @@
 #include "braid/trainers/exchange/settings.h"
 #include "braid/trainers/exchange/signs.h"
 #include "braid/trainers/exchange/stage_layout.h"
+#include "braid/trainers/exchange/started_processes.h"
 #include "braid/trainers/megatron-bridge/ignored_fields.h"
 #include "braid/trainers/megatron-bridge/recipe_source.h"
 
@@ -150,6 +153,19 @@ std::string model_of(std::string_view text) {
   return std::string(rest.substr(0, rest.find('"')));
 }
 
+/// Processes that the second line of a script that braid wrote starts; 0: it is none, or does not
+/// say. Comments of other scripts are examples of how to start them.
+std::int64_t processes_of_own_line(std::string_view text, const std::string& file) {
+  constexpr std::string_view kTitle = ": written by braid\n# torchrun ";
+  const std::size_t title = text.find('\n');
+  const std::size_t at = text.find(kTitle);
+  if (at == std::string_view::npos || at > title) return 0;
+  const std::size_t begin = at + kTitle.size();
+  std::istringstream line(std::string(text.substr(begin, text.find('\n', begin) - begin)));
+  const std::vector<std::string> words{std::istream_iterator<std::string>(line), {}};
+  return processes_started(words, file);
+}
+
 }  // namespace
 
 bool is_megatron_bridge(std::string_view text) {
@@ -164,6 +180,7 @@ Import import_megatron_bridge(std::string_view text, const std::string& file,
   Import run;
   run.trainer = "megatron-bridge";
   run.notes = source.notes;
+  run.devices = processes_of_own_line(text, file);
   run.model = model_of(source.text);
   for (const char* name :
        {"--dataset.sequence_length", "--dataset.seq_length", "--model.seq_length"}) {
