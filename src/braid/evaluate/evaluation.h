@@ -19,7 +19,7 @@ struct ConfigurationEvaluation {
   std::vector<std::string> not_known;     ///< Arguments that nothing is known of.
   std::vector<std::string> not_modelled;  ///< What the user says and no figure depends on.
   std::vector<std::string> assumptions;
-  std::vector<std::string> trainer_notes;  ///< As those of Outcome.
+  std::vector<std::string> trainer_notes;    ///< As those of Outcome.
   std::optional<RunCosts> run, run_of_best;  ///< Where a run was asked for.
   std::optional<Outcome> search;             ///< For the best; nullopt: not asked for.
   /// The trainer does not do what it usually does, in mine and so in the best.
