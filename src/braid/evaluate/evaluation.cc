@@ -175,9 +175,9 @@ std::string run_text(const ConfigurationEvaluation& evaluation) {
 
 std::string evaluation_text(const ConfigurationEvaluation& evaluation) {
   const Metrics& mine = evaluation.mine.candidate.metrics;
-  return heading_text(evaluation.mine.candidate.plan, evaluation.trainer_notes) + table_text(evaluation) + verdict(evaluation) +
-         terms_text(evaluation) + memory_text(evaluation) + changes_text(evaluation) +
-         run_text(evaluation) +
+  return heading_text(evaluation.mine.candidate.plan, evaluation.trainer_notes) +
+         table_text(evaluation) + verdict(evaluation) + terms_text(evaluation) +
+         memory_text(evaluation) + changes_text(evaluation) + run_text(evaluation) +
          titled_lines("How sure yours is: four of five measurements lie within",
                       confidence_lines(evaluation.mine.candidate)) +
          fmt::format("No plan at all takes less than {} s ({}), {:.1f} % of yours.\n",
