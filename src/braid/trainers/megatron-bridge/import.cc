@@ -162,7 +162,8 @@ std::int64_t processes_of_own_line(std::string_view text, const std::string& fil
   if (at == std::string_view::npos || at > title) return 0;
   const std::size_t begin = at + kTitle.size();
   std::istringstream line(std::string(text.substr(begin, text.find('\n', begin) - begin)));
-  const std::vector<std::string> words{std::istream_iterator<std::string>(line), {}};
+  std::vector<std::string> words{std::istream_iterator<std::string>(line), {}};
+  if (!words.empty()) words.pop_back();  // The script.
   return processes_started(words, file);
 }
 
