@@ -4,10 +4,15 @@
 #include <array>
 #include <vector>
 
+#include "braid/base/error.h"
+#include "braid/base/file.h"
 #include "braid/base/text.h"
 #include "braid/trainers/deepspeed/ignored_keys.h"
+#include "braid/trainers/exchange/found_file.h"
 #include "braid/trainers/exchange/nested_settings.h"
+#include "braid/trainers/exchange/shell_script.h"
 #include "braid/trainers/exchange/signs.h"
+#include "braid/trainers/exchange/started_processes.h"
 
 namespace braid {
 namespace {
@@ -129,9 +134,45 @@ void note_what_is_otherwise(GivenArguments& given, Import& run) {
   }
 }
 
+/// Whether a text is the line that starts a run of DeepSpeed, and no arguments of
+/// Megatron-DeepSpeed say more of it.
+bool is_start_line(std::string_view text) {
+  return contains(text, "--deepspeed_config") && !contains(text, "pretrain_") &&
+         !contains(text, "-size") && !contains(text, "--num-layers");
+}
+
+/// The run of the file that a start line names, with what the line says beside it.
+Import import_start_line(std::string_view text, const std::string& file,
+                         const ImportChoice& choice) {
+  const ShellScript script = read_shell_script(text, file);
+  for (const ShellCommand& words : script.commands) {
+    const auto option = std::find(words.begin(), words.end(), "--deepspeed_config");
+    if (option == words.end() || option + 1 == words.end()) continue;
+    const std::string path = found_file(option[1], file);
+    if (path.empty()) {
+      throw Error(Where{file, 0, "--deepspeed_config"},
+                  in_quotes(option[1]) + ": there is no such file",
+                  "give it from its folder, or put it beside the script");
+    }
+    Import run = import_deepspeed(read_file(path), path, choice);
+    const auto name = std::find_if(words.begin(), words.end(),
+                                   [](const std::string& word) { return word.ends_with(".py"); });
+    run.devices = processes_started({words.begin(), name}, file);
+    // The variable that lets GEMMs of FP32 run in TF32 (as export writes it).
+    const bool wide = run.precision && run.precision->matmul == Dtype::f32;
+    if (wide && contains(text, "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1")) {
+      run.precision = parse_precision("tf32");
+    }
+    return run;
+  }
+  throw Error(Where{file, 0, ""}, "no command names a file behind --deepspeed_config",
+              "give that file");
+}
+
 }  // namespace
 
 bool is_deepspeed(std::string_view text) {
+  if (is_start_line(text)) return true;
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos || text[first] != '{') return false;
   return has_sign(
@@ -140,7 +181,8 @@ bool is_deepspeed(std::string_view text) {
 }
 
 Import import_deepspeed(std::string_view text, const std::string& file,
-                        const ImportChoice& /*choice*/) {
+                        const ImportChoice& choice) {
+  if (is_start_line(text)) return import_start_line(text, file, choice);
   std::vector<Setting> settings = settings_of_json(text, file);
   const auto starts = [&](std::string_view section) {
     return std::any_of(settings.begin(), settings.end(),

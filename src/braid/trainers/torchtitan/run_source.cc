@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,6 +10,7 @@
 #include "braid/base/file.h"
 #include "braid/base/text.h"
 #include "braid/trainers/exchange/chosen_recipe.h"
+#include "braid/trainers/exchange/found_file.h"
 #include "braid/trainers/exchange/nested_settings.h"
 #include "braid/trainers/torchtitan/command_line.h"
 #include "braid/trainers/torchtitan/recipe_settings.h"
@@ -81,16 +80,6 @@ TorchtitanSource file_source(std::string_view text, const std::string& file,
   source.file = file;
   source.settings = settings_of_toml(text, file);
   return source;
-}
-
-/// The file as it is named, or in the folder of the one that names it; empty: it is not there.
-std::string found_file(const std::string& name, const std::string& beside) {
-  const std::filesystem::path folder = std::filesystem::path(beside).parent_path();
-  for (const std::filesystem::path& path : {std::filesystem::path(name), folder / name}) {
-    std::error_code error;
-    if (std::filesystem::is_regular_file(path, error)) return path.string();
-  }
-  return "";
 }
 
 /// The file that has what a command line does not say itself. Throws Error where it is not there.
