@@ -137,6 +137,8 @@ void note_what_is_otherwise(GivenArguments& given, Import& run) {
 /// Whether a text is the line that starts a run of DeepSpeed, and no arguments of
 /// Megatron-DeepSpeed say more of it.
 bool is_start_line(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos || text[first] == '{') return false;
   return contains(text, "--deepspeed_config") && !contains(text, "pretrain_") &&
          !contains(text, "-size") && !contains(text, "--num-layers");
 }
@@ -154,7 +156,12 @@ Import import_start_line(std::string_view text, const std::string& file,
                   in_quotes(option[1]) + ": there is no such file",
                   "give it from its folder, or put it beside the script");
     }
-    Import run = import_deepspeed(read_file(path), path, choice);
+    const std::string named = read_file(path);
+    if (is_start_line(named)) {
+      throw Error(Where{file, 0, "--deepspeed_config"}, in_quotes(option[1]) + " is no JSON",
+                  "name the file of settings");
+    }
+    Import run = import_deepspeed(named, path, choice);
     const auto name = std::find_if(words.begin(), words.end(),
                                    [](const std::string& word) { return word.ends_with(".py"); });
     run.devices = processes_started({words.begin(), name}, file);
