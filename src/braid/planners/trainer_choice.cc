@@ -118,10 +118,10 @@ std::vector<std::string> trainer_notes(const TrainerFile& trainer, const Trainer
   const TrainerFile& first = first_choice(needs);
   const std::string reason = named ? "" : refusal(first, needs);
   if (!reason.empty()) {
-    notes.push_back(
-        fmt::format("Run by {}, the best that a trainer can do, as {} {}: do not compare its times "
-                    "with those of {} (--for names another trainer).",
-                    trainer.name, first.name, reason, first.name));
+    notes.push_back(fmt::format(
+        "{} stands for the best that a trainer can do, and is taken as {} {}: its times "
+        "are not to be compared with those of {} (--for names another trainer).",
+        trainer.name, first.name, reason, first.name));
   }
   const std::string lack = lack_of(trainer, needs);
   if (!lack.empty()) {
