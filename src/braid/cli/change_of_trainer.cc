@@ -10,7 +10,6 @@
 #include "braid/base/error.h"
 #include "braid/base/quantity.h"
 #include "braid/frontend/model.h"
-#include "braid/graph/predicts_mtp.h"
 #include "braid/graph/working_precision.h"
 #include "braid/plan/direct_plan.h"
 #include "braid/plan/direct_stages.h"
@@ -25,11 +24,11 @@ namespace {
 /// The plan's model in its working precision; throws Error where it is not what it was.
 Graph model_again(const Plan& plan) {
   Graph graph = load_model(plan.model_source, {.seq_len = plan.seq_len, .dims = {}});
-  const bool joins = plan.trainer.does.predictions_with_head && predicts_mtp(graph);
-  const std::size_t layers = graph.layers.size() - (joins ? 1 : 0);
-  if (layers != plan.profile.layers.size()) {
-    throw Error(fmt::format("{} has {} layers, and the plan {}", plan.model_source, layers,
-                            plan.profile.layers.size()));
+  Graph as_planned = graph;
+  adapt_graph(plan.trainer.does, as_planned);
+  if (as_planned.layers.size() != plan.profile.layers.size()) {
+    throw Error(fmt::format("{} has {} layers, and the plan {}", plan.model_source,
+                            as_planned.layers.size(), plan.profile.layers.size()));
   }
   set_working_precision(graph, plan.precision.activation, plan.precision.weight);
   return graph;
@@ -60,7 +59,7 @@ std::string change_of_trainer(const Plan& plan, const std::string& trainer) {
   SpaceOptions space;
   set_trainer(file, plan.system, job, space);
   adapt_graph(job.trainer.does, *graph);
-  // One of the two may have what predicts further tokens as one layer with the head.
+  // One of the two may have MTP as one layer with the head.
   std::vector<std::int32_t> counts = layer_counts(plan);
   counts.back() += static_cast<std::int32_t>(std::ssize(graph->layers)) -
                    static_cast<std::int32_t>(std::ssize(plan.profile.layers));

@@ -121,7 +121,7 @@ void add_stated_options(Verb& verb, StatedOptions& options) {
 
 namespace {
 
-/// Layers of each chunk; blocks alone where the model predicts further tokens and all that is no
+/// Layers of each chunk; blocks alone where the model has MTP and all that is no
 /// block lies at the ends: a trainer may have what predicts them as one layer with the head.
 std::vector<std::int64_t> counts_of_chunks(const Plan& plan) {
   const std::vector<std::int32_t> layers = layer_counts(plan);

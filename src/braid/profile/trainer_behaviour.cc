@@ -43,7 +43,7 @@ void pad_experts(Graph& graph) {
   }
 }
 
-/// Makes the last two layers one where the first of them predicts further tokens.
+/// Makes the last two layers one where the first of them is MTP.
 void join_predictions(Graph& graph) {
   if (!predicts_mtp(graph)) return;
   const Layer head = graph.layers.back();

@@ -10,17 +10,17 @@ namespace braid {
 
 namespace {
 
-/// What each layer adds to the host memory of its stage.
-std::vector<double> layer_host_bytes(std::span<const ChainLayer> layers, const MemoryForm& form,
-                                     double in_flight) {
-  std::vector<double> bytes;
-  bytes.reserve(layers.size());
+/// A figure of each layer that is a stage by itself.
+template <typename Bytes>
+std::vector<double> bytes_of_each(std::span<const ChainLayer> layers, const Bytes& bytes) {
+  std::vector<double> each;
+  each.reserve(layers.size());
   for (const ChainLayer& layer : layers) {
     RunSums alone;
     alone.add(layer);
-    bytes.push_back(host_bytes(alone, in_flight, form));
+    each.push_back(bytes(alone));
   }
-  return bytes;
+  return each;
 }
 
 /// Placeholders of the gradients of all shapes of weights in a window of layers whose ends only
@@ -53,17 +53,12 @@ class PlaceholderWindow {
 
 std::vector<double> additive_layer_bytes(std::span<const ChainLayer> layers, const MemoryForm& form,
                                          double in_flight) {
-  std::vector<double> bytes;
-  bytes.reserve(layers.size());
-  for (const ChainLayer& layer : layers) {
-    RunSums alone;
-    alone.add(layer);
+  return bytes_of_each(layers, [&](RunSums alone) {
     alone.working_bytes = 0;
     alone.largest_layer_parameters = 0;
     alone.weight_shapes = 0;
-    bytes.push_back(device_bytes(alone, in_flight, form));
-  }
-  return bytes;
+    return device_bytes(alone, in_flight, form);
+  });
 }
 
 std::vector<std::int32_t> first_fitting_layers(std::span<const ChainLayer> layers,
@@ -71,8 +66,8 @@ std::vector<std::int32_t> first_fitting_layers(std::span<const ChainLayer> layer
   std::vector<std::int32_t> first(layers.size() + 1, 0);
   const std::vector<double> before_bytes =
       running_sums(additive_layer_bytes(layers, form, in_flight));
-  const std::vector<double> before_host_bytes =
-      running_sums(layer_host_bytes(layers, form, in_flight));
+  const std::vector<double> before_host_bytes = running_sums(bytes_of_each(
+      layers, [&](const RunSums& alone) { return host_bytes(alone, in_flight, form); }));
   WindowMax working, parameters;
   std::size_t left = 0;
   PlaceholderWindow placeholders(form);

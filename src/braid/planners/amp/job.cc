@@ -175,13 +175,10 @@ AssignmentGraph AmpJob::assignment_graph(const Configuration& configuration) {
   }
   graph.layer_s.assign(static_cast<std::size_t>(configuration.pp), times_s);
   // Placeholders of gradients are taken for those of all layers.
-  RunSums all;
-  for (const ChainLayer& layer : table.chain) all.add(layer);
-  const double shared_bytes = form.placeholder_bytes == nullptr
-                                  ? 0
-                                  : placeholder_bytes(all.weight_shapes, *form.placeholder_bytes);
+  RunSums shapes;
+  for (const ChainLayer& layer : table.chain) shapes.weight_shapes |= layer.weight_shapes;
   graph.available_bytes.assign(static_cast<std::size_t>(configuration.pp),
-                               form.available_bytes - shared_bytes);
+                               form.available_bytes - standing_bytes(shapes, form));
   for (std::int32_t stage = 0; stage < configuration.pp; ++stage) {
     const auto in_flight = static_cast<double>(one_f_one_b_in_flight(configuration, stage));
     graph.layer_bytes.push_back(additive_layer_bytes(table.chain, form, in_flight));

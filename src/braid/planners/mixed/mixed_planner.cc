@@ -41,7 +41,6 @@ constexpr std::int64_t kMostStepsInAll = 80'000'000;
 /// The same while there is no plan at all.
 constexpr std::int64_t kMostStepsToFind = 200'000'000;
 /// Stages, and layers of stages, tried in search of what comes nearest to fitting: about 2 s.
-/// Rounds of few samples, which need the least memory, come first.
 constexpr std::int64_t kMostShortageSteps = 150'000'000;
 /// A search that was given up is not begun again below a time that is less by no more: it would
 /// be given up again.

@@ -46,7 +46,7 @@ void read_layout(GivenArguments& given, const std::string& file, Import& run) {
   }
 }
 
-/// How many further tokens are predicted follows from the model that is named.
+/// The depth of MTP follows from the model that is named.
 void read_predictions(GivenArguments& given) {
   for (const char* name : {"--model.mtp_num_layers", "--model.mtp_hybrid_override_pattern",
                            "--model.mtp_use_repeated_layer"}) {
