@@ -124,7 +124,7 @@ TEST_F(Map, AWholeModelGoesToStages) {
             4U);
 }
 
-// With the published charges kernels are divided first and mapped then, unless asked otherwise.
+// With the published charges kernels are sharded first and mapped then, unless asked otherwise.
 TEST_F(Map, DividesAndMapsTogether) {
   const json first = mapped({"--compat", "dfmodel"});
   const json joint = mapped({"--compat", "dfmodel", "--sharding", "joint"});

@@ -109,7 +109,7 @@ std::vector<Sharding> two_shardings(const DataflowSetup& setup, JobRules job) {
   return first;
 }
 
-double time_of(const DividedMapping& mapped) {
+double time_of(const ShardedMapping& mapped) {
   return mapped.outcome.mapping.partition_of.empty() ? kInfinity : mapped.outcome.cost.time_s;
 }
 
@@ -117,7 +117,7 @@ void check_against_all(const DataflowSetup& setup, const DataflowPlanRules& rule
                        int& better) {
   const double least = least_over_all(setup, rules);
   const std::vector<Sharding> first = two_shardings(setup, rules.job);
-  const DividedMapping mapped = divide_and_map(setup, rules, first);
+  const ShardedMapping mapped = divide_and_map(setup, rules, first);
   ASSERT_LE(sharding_bound_s(setup, rules, least_messages_s(setup, rules.job)), least) << round;
   if (least == kInfinity) {
     ASSERT_EQ(mapped.outcome.status, MappingStatus::infeasible) << round;
@@ -131,7 +131,7 @@ void check_against_all(const DataflowSetup& setup, const DataflowPlanRules& rule
   for (const Sharding& dims : first) fixed = std::min(fixed, least_with(setup, rules, dims));
   better += least < 0.99 * fixed ? 1 : 0;
   // Nothing that takes as long as the least is looked for.
-  const DividedMapping none = divide_and_map(setup, rules, first, 0.99 * least);
+  const ShardedMapping none = divide_and_map(setup, rules, first, 0.99 * least);
   EXPECT_EQ(none.outcome.status, MappingStatus::exhausted) << round;
   EXPECT_TRUE(none.outcome.mapping.partition_of.empty());
 }
@@ -169,7 +169,7 @@ TEST(JointSharding, BoundsWhatABudgetLeavesOut) {
     for (const std::vector<KernelDims>& options : all_options_of(setup, rules)) {
       dims.push_back(options[dice() % options.size()]);
     }
-    const DividedMapping best =
+    const ShardedMapping best =
         divide_and_map(setup, rules, std::vector<Sharding>{dims}, kInfinity);
     ASSERT_EQ(best.outcome.status == MappingStatus::optimal, time_of(best) < kInfinity) << round;
     rules.job.joint_sharding = false;
@@ -177,7 +177,7 @@ TEST(JointSharding, BoundsWhatABudgetLeavesOut) {
               time_of(divide_and_map(setup, rules, std::vector<Sharding>{dims}, kInfinity)));
     rules.job.joint_sharding = true;
     rules.budget.partitions = 2000;
-    const DividedMapping some =
+    const ShardedMapping some =
         divide_and_map(setup, rules, std::vector<Sharding>{dims}, kInfinity);
     if (time_of(some) == kInfinity) continue;
     EXPECT_GE(time_of(some), time_of(best) * (1 - 1e-9)) << round;

@@ -379,10 +379,10 @@ TEST(ShardingByAxis, SumsLessOverSlowLinks) {
 TEST(Sharding, AmongOneChipIsAllOfIt) {
   const DataflowSetup setup = parse_dataflow_setup(small_setup_text(), "setup.txt");
   for (const std::int64_t tile : {0, 1, 7}) {
-    ChipWork divided =
+    ChipWork sharded =
         shard_kernels(setup.graph, Sharding(setup.graph.kernels.size()), Fabric{}, {}, 1, tile);
-    for (ChipKernel& kernel : divided.kernels) kernel.network_bytes = 0;
-    EXPECT_EQ(whole_work(setup.graph, tile), divided) << tile;
+    for (ChipKernel& kernel : sharded.kernels) kernel.network_bytes = 0;
+    EXPECT_EQ(whole_work(setup.graph, tile), sharded) << tile;
   }
 }
 

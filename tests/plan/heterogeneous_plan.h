@@ -59,7 +59,7 @@ inline void share_parameters(std::mt19937_64& random, Profile& profile) {
       }
     }
     parameter.elements = draw(random, 0, 9) * 1e5;
-    parameter.divided = draw(random, 0, 1) == 0;
+    parameter.sharded = draw(random, 0, 1) == 0;
     profile.shared.push_back(parameter);
   }
 }

@@ -317,7 +317,7 @@ TEST(TrainerLimits, ZeroOfTorchtitanIsWhatItsStepsDo) {
   }
 }
 
-/// Of what predicts further tokens and the head one layer is made, of the same operators.
+/// Of MTP modules and the head one layer is made, of the same operators.
 TEST(Trainer, JoinsPredictionsOfHybridsAndTheHead) {
   for (const auto& [model, joins] :
        {std::pair{"nemotron-3-super-mtp", true}, std::pair{"nemotron-3-super", false},

@@ -23,18 +23,18 @@ namespace {
 
 using test::pick;
 
-/// Options that the plan's layers run with and that say how they are divided.
-int divided_layers(const Plan& plan) {
-  int divided = 0;
+/// Options that the plan's layers run with and that say how they are sharded.
+int sharded_layers(const Plan& plan) {
+  int sharded = 0;
   for (const Stage& stage : plan.stages) {
     for (const Chunk& chunk : stage.chunks) {
       for (std::size_t i = 0; i < chunk.layers.size(); ++i) {
         const auto option = static_cast<std::size_t>(chunk.options[i]);
-        divided += options_of(plan.profile, chunk.layers[i])[option].divided.empty() ? 0 : 1;
+        sharded += options_of(plan.profile, chunk.layers[i])[option].sharded.empty() ? 0 : 1;
       }
     }
   }
-  return divided;
+  return sharded;
 }
 
 /// The plan's file says all that it rests on: read back, it holds and takes as long.
@@ -43,7 +43,7 @@ void expect_plan_stands_alone(const Candidate& candidate) {
   const Plan read =
       plan_from_json(Document::parse(text, Document::Syntax::json, "plan.json").root());
   EXPECT_EQ(to_text(to_json(read)), text);
-  EXPECT_EQ(divided_layers(read), divided_layers(candidate.plan));
+  EXPECT_EQ(sharded_layers(read), sharded_layers(candidate.plan));
   for (const Check& check : verify(read).checks) {
     EXPECT_TRUE(check.holds) << check.name << ": " << check.detail;
   }
@@ -86,7 +86,7 @@ TEST(AutoSharding, NeverMakeAPlanWorse) {
       ++better;
       // Written forms of these two are of sequence parallelism alone, where there is a sequence.
       const bool other_forms = planner.name == "piper" || planner.name == "graphpipe";
-      EXPECT_TRUE(other_forms || divided_layers(found.candidates[0].plan) > 0) << name;
+      EXPECT_TRUE(other_forms || sharded_layers(found.candidates[0].plan) > 0) << name;
     }
     EXPECT_GT(planned, 8) << name;
     EXPECT_GT(better + only, 1) << name;
@@ -95,7 +95,7 @@ TEST(AutoSharding, NeverMakeAPlanWorse) {
 
 TEST(AutoSharding, LoseNothingToTheExhaustivePlanner) {
   std::mt19937_64 random(41);
-  int feasible = 0, divided = 0;
+  int feasible = 0, sharded = 0;
   for (int trial = 0; trial < 40; ++trial) {
     Graph graph = test::tiny_graph(random, pick(random, 1, 6));
     if (pick(random, 0, 1) == 0) test::leave_unsharded(graph);
@@ -114,10 +114,10 @@ TEST(AutoSharding, LoseNothingToTheExhaustivePlanner) {
     ++feasible;
     ASSERT_NEAR(found.objective, all.objective, 1e-9 * all.objective) << "trial " << trial;
     ASSERT_LE(found.search_bound_s, all.objective * (1 + 1e-9));
-    divided += divided_layers(found.candidates[0].plan) > 0 ? 1 : 0;
+    sharded += sharded_layers(found.candidates[0].plan) > 0 ? 1 : 0;
   }
   EXPECT_GT(feasible, 20);
-  EXPECT_GT(divided, 3);
+  EXPECT_GT(sharded, 3);
 }
 
 // 25 heads divide by 5 at most, and the written shardings want that of every layer.
@@ -138,7 +138,7 @@ TEST(AutoSharding, PlanGpt2XlWithDegreesThatDoNotDivideItsHeads) {
     ASSERT_FALSE(outcome.candidates.empty());
     EXPECT_EQ(outcome.candidates[0].plan.parallel.tp, tp);
     EXPECT_FALSE(outcome.candidates[0].plan.parallel.sequence_parallel);
-    EXPECT_EQ(divided_layers(outcome.candidates[0].plan), static_cast<int>(graph.layers.size()));
+    EXPECT_EQ(sharded_layers(outcome.candidates[0].plan), static_cast<int>(graph.layers.size()));
     expect_plan_stands_alone(outcome.candidates[0]);
   }
 }
@@ -147,7 +147,7 @@ TEST(AutoSharding, DegreesAreThoseThatDivideEveryLayerSomehow) {
   const auto degrees = [](const char* model) { return auto_degrees(load_model(model, {}), 8); };
   EXPECT_EQ(degrees("gpt2-xl"), (std::vector<int>{2, 3, 4, 5, 6, 8}));
   EXPECT_THAT(degrees("resnet-50"), ::testing::Contains(8));
-  // Experts are divided as the model says: by their 14336 inner features.
+  // Experts are sharded as the model says: by their 14336 inner features.
   EXPECT_EQ(degrees("mixtral-8x7b"), (std::vector<int>{2, 4, 7, 8}));
   Graph nothing = load_model("gpt2-xl", {});
   for (Operator& op : nothing.operators) op.kind = Softmax{};
@@ -165,14 +165,14 @@ TEST(AutoSharding, DistinctOnesDifferInSomeLayer) {
   for (const int tp : {2, 5, 8}) {
     Configuration form;
     form.tp = tp;
-    std::vector<std::vector<std::vector<DividedOperator>>> seen;
+    std::vector<std::vector<std::vector<ShardedOperator>>> seen;
     for (const ShardingKind sharding :
          {ShardingKind::manual, ShardingKind::fastest, ShardingKind::smallest}) {
       form.sharding = sharding;
       if (sharding == ShardingKind::manual && tp != 5) continue;
-      std::vector<std::vector<DividedOperator>> all;
+      std::vector<std::vector<ShardedOperator>> all;
       for (std::size_t kind = 0; kind < tables.at(form).kinds.size(); ++kind) {
-        all.push_back(tables.option(form, kind).divided);
+        all.push_back(tables.option(form, kind).sharded);
       }
       EXPECT_EQ(tables.is_distinct(form), std::find(seen.begin(), seen.end(), all) == seen.end());
       seen.push_back(all);

@@ -57,7 +57,7 @@ TEST(ShardedOptions, NeverMakePipersPlanSlower) {
   EXPECT_GE(better, 1);
 }
 
-// GPT-2 XL's 25 heads cannot be divided by 4, so its 56 GB of state fit no written option of a
+// GPT-2 XL's 25 heads cannot be sharded by 4, so its 56 GB of state fit no written option of a
 // single stage; the found ones divide everything but the heads.
 TEST(ShardedOptions, DivideAModelThatDoesNotFitOtherwise) {
   PiperProblem problem = piper_from_profile(profile_of("gpt2-xl", ShardingSource::manual), 1);

@@ -146,7 +146,7 @@ TEST(CoreLayer, AskedTwiceItIsMappedOnce) {
   EXPECT_EQ(mapped.mapped(), count);
 }
 
-/// Sums are divided among lanes too: no operator takes longer than its operations on half the lanes
+/// Sums are split among lanes too: no operator takes longer than its operations on half the lanes
 /// or its words from HBM.
 TEST(CoreLayer, VectorOperatorsUseTheLanes) {
   const Graph graph = load_model("bert-large", {.seq_len = 128, .dims = {}});

@@ -178,7 +178,7 @@ TEST(Estimate, SplittingDividesParametersAndStash) {
   const System system = load_system("dgx-h100");
   const LayerCost whole = cost_of(graph, 1, execution(1, 1), system);
   const LayerCost split = cost_of(graph, 1, execution(1, 8, true), system);
-  // All but the two norms' scales are divided.
+  // All but the two norms' scales are sharded.
   EXPECT_NEAR(split.dense_parameters, (whole.dense_parameters - 2 * 4096) / 8 + 2 * 4096, 1);
   EXPECT_NEAR(split.stash_bytes, whole.stash_bytes / 8, 0.02 * whole.stash_bytes);
   EXPECT_NEAR(split.model_flops, whole.model_flops / 8, 1e-6 * whole.model_flops);
@@ -347,12 +347,12 @@ TEST(Profile, OneStageCountsSharedParametersOnce) {
     };
     EXPECT_DOUBLE_EQ(counted_by(1), all) << model;
     // One of two ranks takes its half of what they divide away.
-    double divided = 0;
+    double sharded = 0;
     for (const SharedParameter& parameter : shared_parameters(graph)) {
       const auto again = static_cast<double>(parameter.layers.size() - 1);
-      if (parameter.divided) divided += parameter.elements * again;
+      if (parameter.sharded) sharded += parameter.elements * again;
     }
-    EXPECT_DOUBLE_EQ(counted_by(2), all + divided / 2) << model;
+    EXPECT_DOUBLE_EQ(counted_by(2), all + sharded / 2) << model;
   }
 }
 
@@ -373,7 +373,7 @@ TEST(Profile, TiedTablesAreSharedByTheEnds) {
   ASSERT_EQ(shared.size(), 1U);
   EXPECT_EQ(shared[0].layers, (std::vector<std::int32_t>{0, 13}));
   EXPECT_EQ(shared[0].elements, 50257.0 * 768);
-  EXPECT_TRUE(shared[0].divided);
+  EXPECT_TRUE(shared[0].sharded);
   EXPECT_TRUE(shared_parameters(load_model("llama-2-7b", {})).empty());
 }
 

@@ -195,20 +195,20 @@ LayerCost block_cost(const System& system, int tp, int ep, bool whole_experts) {
 
 TEST(ExpertTime, WholeExpertsAreSpreadOverTensorParallelRanksToo) {
   const System system = load_system("dgx-h100:8");
-  const LayerCost divided = block_cost(system, 2, 4, false);
+  const LayerCost sharded = block_cost(system, 2, 4, false);
   const LayerCost whole = block_cost(system, 2, 8, true);
-  EXPECT_DOUBLE_EQ(whole.expert_parameters, divided.expert_parameters);
-  EXPECT_DOUBLE_EQ(whole.dense_parameters, divided.dense_parameters);
-  EXPECT_DOUBLE_EQ(whole.model_flops, divided.model_flops);
-  // Of divided experts both ranks keep the tokens that came, two visits of 4096 tokens 4096 wide.
-  EXPECT_NEAR(divided.stash_bytes - whole.stash_bytes, 0.5 * 2 * 2 * 4096 * 4096,
-              1e-6 * divided.stash_bytes);
+  EXPECT_DOUBLE_EQ(whole.expert_parameters, sharded.expert_parameters);
+  EXPECT_DOUBLE_EQ(whole.dense_parameters, sharded.dense_parameters);
+  EXPECT_DOUBLE_EQ(whole.model_flops, sharded.model_flops);
+  // Of sharded experts both ranks keep the tokens that came, two visits of 4096 tokens 4096 wide.
+  EXPECT_NEAR(sharded.stash_bytes - whole.stash_bytes, 0.5 * 2 * 2 * 4096 * 4096,
+              1e-6 * sharded.stash_bytes);
   // Nothing of theirs is summed over tensor-parallel ranks; what attention sums stays.
-  EXPECT_LT(whole.forward.tp_comm_s, divided.forward.tp_comm_s);
+  EXPECT_LT(whole.forward.tp_comm_s, sharded.forward.tp_comm_s);
   EXPECT_GT(whole.forward.tp_comm_s, 0);
   // As many whole experts as halves have half the rows each and twice the width: products are no
   // narrower, and what moves between them is as much.
-  EXPECT_LT(whole.forward.compute_s, divided.forward.compute_s);
+  EXPECT_LT(whole.forward.compute_s, sharded.forward.compute_s);
   // Experts of one rank each, with twice the weights: as much memory as a rank of tp 1 has of them.
   EXPECT_DOUBLE_EQ(block_cost(system, 2, 4, true).expert_parameters,
                    block_cost(system, 1, 4, false).expert_parameters);

@@ -51,7 +51,7 @@ LayerCost cost_of(const Graph& graph, LayerId layer, const std::vector<Split>& s
   const ShardingInput input = sharding_input(graph);
   const std::vector<OperatorWork> works = layer_work(graph, layer);
   const LayerGroups groups = groups_of(system, how);
-  return estimate_layer({DividedGraph(graph).with(layer, splits), layer, works,
+  return estimate_layer({ShardedGraph(graph).with(layer, splits), layer, works,
                          input.leaving[static_cast<std::size_t>(layer)]},
                         how, {{}, groups, system});
 }
@@ -152,7 +152,7 @@ TEST(LayerSharding, AgreesWithTryingAllShardings) {
     for (bool more = true; more;) {
       for (std::size_t i = 0; i < ways.size(); ++i) splits[i] = ways[i][at[i]];
       const LayerCost cost =
-          estimate_layer({DividedGraph(graph).with(layer, splits), layer, works, input.leaving[1]},
+          estimate_layer({ShardedGraph(graph).with(layer, splits), layer, works, input.leaving[1]},
                          how, {precision, groups, system});
       const double time_s = time_of(cost);
       fastest = std::min(fastest, {time_s, cost.dense_parameters});
@@ -168,7 +168,7 @@ TEST(LayerSharding, AgreesWithTryingAllShardings) {
           find_layer_sharding({graph, layer, works}, input, how, {precision, groups, system}, aim);
       ASSERT_TRUE(found.optimal);
       const LayerCost cost = estimate_layer(
-          {DividedGraph(graph).with(layer, found.splits), layer, works, input.leaving[1]}, how,
+          {ShardedGraph(graph).with(layer, found.splits), layer, works, input.leaving[1]}, how,
           {precision, groups, system});
       EXPECT_NEAR(found.time_s, time_of(cost), 1e-9 * found.time_s);
       EXPECT_DOUBLE_EQ(found.parameters, cost.dense_parameters);
@@ -219,7 +219,7 @@ TEST(LayerSharding, NeverSlowerThanWrittenByHand) {
        {"bert-base", "gpt2-xl", "llama-3-8b", "mixtral-8x7b", "deepseek-v2", "t5-large", "vit-base",
         "transgan", "gemma-3-1b", "multi-modal-transformer"}) {
     const Graph graph = load_model(model, {});
-    const std::vector<bool> closed = borders_divided(graph);
+    const std::vector<bool> closed = borders_sharded(graph);
     const SplitLimits limits = split_limits(graph);
     std::vector<std::int32_t> seen;
     for (LayerId layer = 0; layer < static_cast<LayerId>(graph.layers.size()); ++layer) {
@@ -322,11 +322,11 @@ TEST(ShardedOptions, DivideModelsThatSayNothing) {
   }
 }
 
-// DLRM's dense layers pass a divided tensor from one to the next: that goes with itself alone.
+// DLRM's dense layers pass a sharded tensor from one to the next: that goes with itself alone.
 TEST(ShardedOptions, LeaveOutShardingsThatCrossBorders) {
   const System system = load_system("dgx-h100:8");
   const Graph graph = load_model("dlrm-thesis", {});
-  const std::vector<bool> closed = borders_divided(graph);
+  const std::vector<bool> closed = borders_sharded(graph);
   const Profile profile = estimate_profile(graph, {tp_execution(1), tp_execution(4)}, {}, system,
                                            ShardingSource::automatic);
   const auto dense = static_cast<std::size_t>(layer_named(graph, "bottom0.dense0"));

@@ -18,7 +18,7 @@
 namespace braid {
 namespace {
 
-Execution divided(int tp, int micro_batch, bool sequence_parallel = false) {
+Execution sharded(int tp, int micro_batch, bool sequence_parallel = false) {
   Execution how;
   how.tp = tp;
   how.micro_batch = micro_batch;
@@ -41,7 +41,7 @@ TEST(MappedLayer, RanksShareTheProductsOfALayer) {
   const double whole = matmul_flops(graph, graph.layers[1]);
   for (const int tp : {1, 2, 4}) {
     for (const int micro_batch : {1, 3}) {
-      const Graph rank = rank_layer(graph, block, divided(tp, micro_batch, tp > 1), leaving);
+      const Graph rank = rank_layer(graph, block, sharded(tp, micro_batch, tp > 1), leaving);
       EXPECT_DOUBLE_EQ(matmul_flops(rank, rank.layers[kRankLayer]) * tp, whole * micro_batch)
           << tp << " " << micro_batch;
       ASSERT_EQ(rank.outputs.size(), 1U);
@@ -64,7 +64,7 @@ MappedTimes block_times(const Graph& graph, const Execution& how, const Chip& ch
 
 TEST(MappedLayer, MoreSramOrBandwidthIsNeverSlower) {
   const Graph graph = load_model("gpt2", {.seq_len = 512, .dims = {}});
-  const Execution how = divided(2, 4);
+  const Execution how = sharded(2, 4);
   double last_s = std::numeric_limits<double>::infinity();
   for (const double sram_bytes : {1e6, 16e6, 512e6}) {
     double slower_s = std::numeric_limits<double>::infinity();
@@ -86,8 +86,8 @@ TEST(MappedLayer, MoreSramOrBandwidthIsNeverSlower) {
 /// Kernels of one block, alone and together: what stays on chip is not moved.
 TEST(MappedLayer, SramThatHoldsTheLayerSavesTraffic) {
   const Graph graph = load_model("gpt2", {.seq_len = 512, .dims = {}});
-  const double small_s = block_times(graph, divided(1, 8), small_sn40l(1e4, 2e11)).forward_unkept_s;
-  const double large_s = block_times(graph, divided(1, 8), small_sn40l(1e9, 2e11)).forward_unkept_s;
+  const double small_s = block_times(graph, sharded(1, 8), small_sn40l(1e4, 2e11)).forward_unkept_s;
+  const double large_s = block_times(graph, sharded(1, 8), small_sn40l(1e9, 2e11)).forward_unkept_s;
   EXPECT_LT(large_s, 0.7 * small_s);
 }
 
@@ -98,7 +98,7 @@ TEST(MappedLayer, TimesOfAnEstimateAreTheMapping) {
   MappedLayers mapped(graph, {}, system.groups.front().chip);
   for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
     for (const bool sequence_parallel : {false, true}) {
-      Execution how = divided(4, 2, sequence_parallel);
+      Execution how = sharded(4, 2, sequence_parallel);
       how.recompute = recompute;
       const MappedTimes times = block_times(graph, how, system.groups.front().chip);
       EXPECT_EQ(mapped.times(graph, 1, works, how), times);
@@ -124,12 +124,12 @@ TEST(MappedLayer, TheSameWorkIsMappedOnce) {
   const System system = load_system("sn40l-16");
   const std::vector<OperatorWork> works = layer_work(graph, 1);
   MappedLayers mapped(graph, {}, system.groups.front().chip);
-  const MappedTimes first = mapped.times(graph, 1, works, divided(4, 2));
+  const MappedTimes first = mapped.times(graph, 1, works, sharded(4, 2));
   const std::size_t before = mapped.mapped();
   EXPECT_GT(before, 0U);
-  EXPECT_EQ(mapped.times(graph, 2, layer_work(graph, 2), divided(4, 2)), first);
+  EXPECT_EQ(mapped.times(graph, 2, layer_work(graph, 2), sharded(4, 2)), first);
   EXPECT_EQ(mapped.mapped(), before);
-  EXPECT_NE(mapped.times(graph, 1, works, divided(2, 2)), first);
+  EXPECT_NE(mapped.times(graph, 1, works, sharded(2, 2)), first);
   EXPECT_GT(mapped.mapped(), before);
 }
 

@@ -157,7 +157,7 @@ TEST(Instructions, OfKnownModels) {
 TEST(Instructions, WhatCannotBeRunIsRefusedByStage) {
   EXPECT_EQ(refusal([](Plan&) {}), "");
   EXPECT_THAT(refusal([](Plan& p) { p.stages[1].tp = 2; }),
-              testing::HasSubstr("stage 2 has a layer that is divided otherwise than the stage"));
+              testing::HasSubstr("stage 2 has a layer that is sharded otherwise than the stage"));
   EXPECT_THAT(refusal([](Plan& p) { p.stages[1].tp = p.stages[1].cp = 2; }),
               testing::HasSubstr("stage 2 has tensor parallelism 2 and context parallelism 2"));
   EXPECT_THAT(refusal([](Plan& p) { p.stages[0].own->offload_optimizer = true; }),

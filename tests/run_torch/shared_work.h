@@ -51,7 +51,7 @@ struct Degrees {
 };
 
 /// A plan of stages of equal degrees, with any recomputation.
-inline Plan divided_plan(const Graph& graph, const Degrees& of) {
+inline Plan sharded_plan(const Graph& graph, const Degrees& of) {
   std::mt19937_64 random(1);
   Plan plan = plan_of(random, graph);
   const auto layers = static_cast<std::int32_t>(graph.layers.size());

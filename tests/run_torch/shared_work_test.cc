@@ -32,20 +32,20 @@ TEST(ExpertParallel, TrainsAsOneProcessDoes) {
       {.cp = 2, .ep = 4, .dp = 2, .zero = Zero::gradients},
   };
   for (const Degrees& each : cases) {
-    EXPECT_LE(apart(graph, divided_plan(graph, each), settings), kExact)
+    EXPECT_LE(apart(graph, sharded_plan(graph, each), settings), kExact)
         << each.tp << each.cp << each.ep << each.dp;
   }
   TrainingSettings adam = exact_settings(3);
   adam.optimizer = OptimizerRule::adam;
   adam.learning_rate = 0.01;
   // Adam divides by gradients, however small.
-  EXPECT_LE(apart(graph, divided_plan(graph, cases[1]), adam), 1e-9);
+  EXPECT_LE(apart(graph, sharded_plan(graph, cases[1]), adam), 1e-9);
 }
 
 TEST(ExpertParallel, OneExchangeThatIsScaledWronglyIsFound) {
   const Graph graph = graph_of(divisible_model("mixtral"));
   const TrainingSettings settings = exact_settings(1);
-  const Plan plan = unrepeated(divided_plan(graph, {.ep = 2, .dp = 2, .micro_batches = 1}));
+  const Plan plan = unrepeated(sharded_plan(graph, {.ep = 2, .dp = 2, .micro_batches = 1}));
   const TrainedModel whole = train_whole(layered_program(graph), plan.global_batch, settings);
   std::atomic<std::int64_t> calls{1};
   for (std::int64_t fault = 0; fault < calls; ++fault) {
@@ -58,15 +58,15 @@ TEST(ExpertParallel, OneExchangeThatIsScaledWronglyIsFound) {
   EXPECT_GE(calls, 8);
 }
 
-TEST(ExpertParallel, InnerWidthsThatAreDividedTooAreRefused) {
+TEST(ExpertParallel, InnerWidthsThatAreShardedTooAreRefused) {
   const Graph graph = graph_of(divisible_model("mixtral"));
   try {
-    staged_model(graph, ordered_plan(divided_plan(graph, {.tp = 2, .ep = 2, .dp = 2})));
+    staged_model(graph, ordered_plan(sharded_plan(graph, {.tp = 2, .ep = 2, .dp = 2})));
     FAIL() << "not refused";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(),
                 testing::HasSubstr("stage 1 has expert parallelism 2, which does not go with how "
-                                   "block0.moe.experts.weight is divided"));
+                                   "block0.moe.experts.weight is sharded"));
   }
 }
 
@@ -81,14 +81,14 @@ TEST(ContextParallel, TrainsAsOneProcessDoes) {
     const Graph graph = graph_of(divisible_model(name));
     TrainingSettings settings = exact_settings(2);
     settings.learning_rate = 0.001;
-    EXPECT_LE(apart(graph, divided_plan(graph, degrees), settings), kExact) << name;
+    EXPECT_LE(apart(graph, sharded_plan(graph, degrees), settings), kExact) << name;
   }
 }
 
 TEST(ContextParallel, EveryCollectiveThatIsScaledWronglyIsFound) {
   const Graph graph = graph_of(divisible_model("llama"));
   const TrainingSettings settings = exact_settings(1);
-  const Plan plan = unrepeated(divided_plan(graph, {.cp = 2, .micro_batches = 1}));
+  const Plan plan = unrepeated(sharded_plan(graph, {.cp = 2, .micro_batches = 1}));
   const TrainedModel whole = train_whole(layered_program(graph), plan.global_batch, settings);
   std::atomic<std::int64_t> calls{1};
   for (std::int64_t fault = 0; fault < calls; ++fault) {
@@ -104,7 +104,7 @@ TEST(ContextParallel, EveryCollectiveThatIsScaledWronglyIsFound) {
 TEST(ContextParallel, WithTensorParallelismIsRefused) {
   const Graph graph = graph_of(divisible_model("gpt2"));
   try {
-    staged_model(graph, ordered_plan(divided_plan(graph, {.tp = 2, .cp = 2})));
+    staged_model(graph, ordered_plan(sharded_plan(graph, {.tp = 2, .cp = 2})));
     FAIL() << "not refused";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("tensor parallelism 2 and context parallelism 2"));

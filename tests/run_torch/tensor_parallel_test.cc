@@ -20,7 +20,7 @@ namespace {
 
 TEST(TensorParallel, RandomPlansTrainAsOneProcessDoes) {
   std::mt19937_64 random(11);
-  int divided = 0;
+  int sharded = 0;
   for (int trial = 0; trial < trials("BRAID_RUN_DIVIDED_PLANS", 1); ++trial) {
     for (const TinyModel& model : divisible_models()) {
       const Graph graph = graph_of(model);
@@ -31,10 +31,10 @@ TEST(TensorParallel, RandomPlansTrainAsOneProcessDoes) {
       const TrainedModel whole = train_whole(layered_program(graph), plan.global_batch, settings);
       const TrainedModel parts = train_by_threads(graph, plan, "", settings);
       EXPECT_LE(difference(parts, whole), kExact) << model.name << trial;
-      for (const Stage& stage : plan.stages) divided += stage.tp > 1;
+      for (const Stage& stage : plan.stages) sharded += stage.tp > 1;
     }
   }
-  EXPECT_GT(divided, 4);
+  EXPECT_GT(sharded, 4);
 }
 
 TEST(TensorParallel, HeadsOfKeysThatSeveralRanksHold) {
@@ -43,7 +43,7 @@ TEST(TensorParallel, HeadsOfKeysThatSeveralRanksHold) {
                                    {"mixtral", Zero::none}}) {
     const Graph graph = graph_of(divisible_model(name));
     const bool sequence_parallel = graph.seq_len % 4 == 0;
-    const Plan plan = divided_plan(
+    const Plan plan = sharded_plan(
         graph,
         {.tp = 4, .dp = 2, .stages = 2, .sequence_parallel = sequence_parallel, .zero = zero});
     const TrainingSettings settings = exact_settings(2);
@@ -56,7 +56,7 @@ TEST(TensorParallel, WithAdamAndEveryZeroStage) {
   for (const Zero zero : {Zero::none, Zero::optimizer, Zero::gradients, Zero::parameters}) {
     const bool is_odd = static_cast<int>(zero) % 2 == 1;
     const Graph graph = graph_of(divisible_model(is_odd ? "gpt2" : "mixtral"));
-    const Plan plan = divided_plan(
+    const Plan plan = sharded_plan(
         graph, {.tp = 2, .dp = 2, .sequence_parallel = zero >= Zero::gradients, .zero = zero});
     TrainingSettings settings = exact_settings(3);
     settings.optimizer = OptimizerRule::adam;
@@ -71,7 +71,7 @@ TEST(TensorParallel, WithAdamAndEveryZeroStage) {
 TEST(TensorParallel, LowerPrecisionsAreAsNearAsTheyCanBe) {
   const Graph graph = graph_of(tiny_models()[1]);
   for (const auto& [type, most] : {std::pair(ElementType::f32, 1e-5), {ElementType::bf16, 5e-2}}) {
-    const Plan plan = divided_plan(graph, {.tp = 2, .sequence_parallel = true});
+    const Plan plan = sharded_plan(graph, {.tp = 2, .sequence_parallel = true});
     TrainingSettings settings = exact_settings(3);
     settings.learning_rate = 0.01;
     settings.type = type;
@@ -84,7 +84,7 @@ TEST(TensorParallel, EveryCollectiveThatIsMissingOrScaledWronglyIsFound) {
   const Graph graph = graph_of(tiny_models()[1]);
   for (const bool sequence_parallel : {false, true}) {
     const Plan plan = unrepeated(
-        divided_plan(graph, {.tp = 2, .sequence_parallel = sequence_parallel, .micro_batches = 1}));
+        sharded_plan(graph, {.tp = 2, .sequence_parallel = sequence_parallel, .micro_batches = 1}));
     const TrainingSettings settings = exact_settings(1);
     const TrainedModel whole = train_whole(layered_program(graph), plan.global_batch, settings);
     std::atomic<std::int64_t> calls{1};
@@ -103,7 +103,7 @@ TEST(TensorParallel, EveryCollectiveThatIsMissingOrScaledWronglyIsFound) {
 
 TEST(TensorParallel, AMissingSumIsFound) {
   const Graph graph = graph_of(tiny_models()[0]);
-  const Plan plan = unrepeated(divided_plan(graph, {.tp = 2}));
+  const Plan plan = unrepeated(sharded_plan(graph, {.tp = 2}));
   const TrainingSettings settings = exact_settings(1);
   const TrainedModel whole = train_whole(layered_program(graph), plan.global_batch, settings);
   std::atomic<std::int64_t> calls{1};
@@ -123,7 +123,7 @@ TEST(TensorParallel, AMissingSumIsFound) {
   EXPECT_GT(calls, 20);
 }
 
-TEST(TensorParallel, WhatCannotBeDividedIsRefusedByStage) {
+TEST(TensorParallel, WhatCannotBeShardedIsRefusedByStage) {
   const auto refused = [](const Graph& graph, const Plan& plan) {
     try {
       staged_model(graph, ordered_plan(plan));
@@ -133,11 +133,11 @@ TEST(TensorParallel, WhatCannotBeDividedIsRefusedByStage) {
     return std::string();
   };
   const Graph gpt = graph_of(tiny_models()[0]);
-  EXPECT_EQ(refused(gpt, divided_plan(gpt, {.tp = 2})), "");
-  EXPECT_THAT(refused(gpt, divided_plan(gpt, {.tp = 3})),
+  EXPECT_EQ(refused(gpt, sharded_plan(gpt, {.tp = 2})), "");
+  EXPECT_THAT(refused(gpt, sharded_plan(gpt, {.tp = 3})),
               testing::HasSubstr("stage 1 divides block0.attention.qkv by 3 ranks"));
-  Plan sharded = divided_plan(gpt, {.tp = 2});
-  sharded.profile.kinds[1][1].divided = {{"block0.attention.qkv", Split::row}};
+  Plan sharded = sharded_plan(gpt, {.tp = 2});
+  sharded.profile.kinds[1][1].sharded = {{"block0.attention.qkv", Split::row}};
   EXPECT_THAT(refused(gpt, sharded), testing::HasSubstr("in a sharding that a search found"));
 }
 

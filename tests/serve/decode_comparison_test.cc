@@ -82,8 +82,8 @@ TEST(DecodeComparison, CachesThatDoNotFitWait) {
   EXPECT_LT(of(found, DecodeScheme::data).waiting, 64);
 }
 
-TEST(DecodeComparison, LongPrefixesAreForDividedCachesShortOnesAreNot) {
-  // A few sequences of which one is long: only divided caches share its work.
+TEST(DecodeComparison, LongPrefixesAreForShardedCachesShortOnesAreNot) {
+  // A few sequences of which one is long: only sharded caches share its work.
   DecodeJob job = job_of(one_layer(), 1000, 0, 4);
   job.lengths.front() = 500000;
   const auto found = compare_decoding(job);

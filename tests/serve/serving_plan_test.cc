@@ -47,8 +47,8 @@ TEST(ServingPlan, IsTheBestOfItsSpace) {
 }
 
 /// One layer of latent attention on devices that have room for two sequences beside its weights:
-/// tensor parallelism makes room, and caches divided by tokens use it.
-TEST(ServingPlan, DividedCachesAreSearchedExactly) {
+/// tensor parallelism makes room, and caches sharded by tokens use it.
+TEST(ServingPlan, ShardedCachesAreSearchedExactly) {
   ServingFixture with("deepseek-v2", "dgx-h200:4", "vllm");
   with.model.layers.resize(1);
   with.model.layers.front().count = 1;

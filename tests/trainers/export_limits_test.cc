@@ -120,7 +120,7 @@ TEST(ExportLimits, MegatronHasNoBiasesInExpertsThatAreSplit) {
   EXPECT_EQ(megatron_refuses(plan), "");
 }
 
-TEST(ExportLimits, MegatronTrainsDividedExpertsWithSequenceParallelismAlone) {
+TEST(ExportLimits, MegatronTrainsShardedExpertsWithSequenceParallelismAlone) {
   Plan plan = with_experts(degrees(2, 1, 4));
   plan.parallel.sequence_parallel = false;
   EXPECT_THAT(megatron_refuses(plan), HasSubstr("--sequence-parallel on"));

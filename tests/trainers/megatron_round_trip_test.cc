@@ -44,7 +44,7 @@ std::vector<std::int32_t> some_layout(std::int32_t layers, std::mt19937& random)
   return {at_ends, second, layers - at_ends - second - last, last};
 }
 
-/// A model that predicts further tokens in four stages of these layers.
+/// A model with MTP modules in four stages of these layers.
 test::RoundTripCase in_stages(const char* model, std::vector<std::int32_t> layers) {
   test::RoundTripCase one;
   one.model = model;
@@ -76,7 +76,7 @@ TEST(MegatronRoundTrip, StagesOfModelsThatPredictFurtherTokens) {
   }
 }
 
-/// HybridModel builds what predicts further tokens on the last stage, whatever the pattern says.
+/// HybridModel builds MTP modules on the last stage, whatever the pattern says.
 TEST(MegatronRoundTrip, PredictionsOfHybridsApartFromTheHeadAreNotWritten) {
   for (const char* target : {"megatron", "megatron-bridge"}) {
     const auto refusal = [&](std::vector<std::int32_t> layers) {

@@ -235,10 +235,10 @@ TEST(TorchtitanExport, RefusesInOneLineWhatItWouldNotStart) {
   activations.offload_activations = true;
   Parallelism whole = titan_format(2, 1, 1, 1, 2);
   whole.whole_experts = true;
-  Parallelism undivided = titan_format(2, 1, 2);
-  undivided.whole_experts = true;
+  Parallelism unsharded = titan_format(2, 1, 2);
+  unsharded.whole_experts = true;
   const std::vector<TitanRefusal> all = {
-      {"qwen3-30b-a3b", undivided, "divides experts that are not spread", true},
+      {"qwen3-30b-a3b", unsharded, "divides experts that are not spread", true},
       {"qwen3-8b", titan_format(1, 2, 2), "no pipelines for qwen3"},
       {"gpt-oss-120b", titan_format(1, 2, 2), "no pipelines for gpt_oss"},
       {"deepseek-v3", titan_format(1, 1, 4, 2), "no context parallelism for deepseek_v3"},

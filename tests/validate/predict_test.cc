@@ -439,7 +439,7 @@ TEST(Predict, ExpertsMayLieOnTensorParallelRanks) {
   EXPECT_EQ(predict(run).reason,
             "ep 8 does not divide dp x cp = 4, and experts are not spread over tensor-parallel "
             "ranks");
-  // Where they are divided already, nothing changes with one rank.
+  // Where they are sharded already, nothing changes with one rank.
   run = bridge_run("Qwen3_30B_a3B");
   EXPECT_FALSE(prepare(run).parallel.whole_experts);
 }

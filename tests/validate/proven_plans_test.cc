@@ -128,7 +128,7 @@ void each_form(int devices, std::int64_t batch,
   }
 }
 
-// Nor is any form of all devices that the verifier accepts, experts whole or divided.
+// Nor is any form of all devices that the verifier accepts, experts whole or sharded.
 TEST(ProvenForms, NoneOfExpertsIsFaster) {
   ModelOptions options;
   options.seq_len = 64;

@@ -38,7 +38,7 @@ Counts even_counts(std::int32_t layers, std::int32_t chunks) {
 bool has_auto_sharding(const Plan& plan) {
   for (const std::vector<Option>& kind : plan.profile.kinds) {
     for (const Option& option : kind) {
-      if (!option.divided.empty()) return true;
+      if (!option.sharded.empty()) return true;
     }
   }
   return false;
@@ -146,7 +146,7 @@ class Changes {
     Parallelism form = plan_.parallel;
     if (form.tp == 1 || form.ep == 1) return;
     form.whole_experts = !form.whole_experts;
-    show(form.whole_experts ? "experts whole" : "experts divided", form, counts_);
+    show(form.whole_experts ? "experts whole" : "experts sharded", form, counts_);
   }
 
   void change_order() {

@@ -20,7 +20,7 @@ struct SingleChange {
 /// of the data and pipeline axes, the schedule or the size of micro-batches changed, with as many
 /// layers in each chunk as before; another number of chunks, with layers dealt out as trainers do
 /// and by number. Nothing of the planners is used: moves are made in the plan, other forms built by
-/// direct_plan(). Plans whose layers are divided as was found have their layers moved alone. What
+/// direct_plan(). Plans whose layers are sharded as was found have their layers moved alone. What
 /// `space` fixes stays; what the model does not allow is left out; whether a plan holds is for
 /// verify() to say.
 void for_each_single_change(const Plan& plan, const Graph& graph, const SpaceOptions& space,

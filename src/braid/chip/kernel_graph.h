@@ -26,7 +26,7 @@ struct KernelMessage {
   friend bool operator==(const KernelMessage&, const KernelMessage&) = default;
 };
 
-/// A unit of work of a dataflow graph, whole: before it is divided among chips (DFModel, section
+/// A unit of work of a dataflow graph, whole: before it is sharded over chips (DFModel, section
 /// III).
 struct Kernel {
   std::string name;

@@ -19,7 +19,7 @@ namespace braid {
 namespace {
 
 constexpr std::size_t kMostKernelsToSearch = 4096;
-constexpr std::int64_t kWorthFloors = 1'000'000;  ///< Partitions in the budget.
+constexpr std::int64_t kFloorsFrom = 1'000'000;  ///< Partitions in the budget.
 constexpr std::int32_t kMostPartitionsToJoin = 200;
 
 Mapping mapping_of(const std::vector<Bitset>& partitions, std::size_t kernels) {
@@ -145,7 +145,7 @@ class KernelMapper {
 
   /// Once with a part of the budget where it is large, then with what SRAM forces through DRAM.
   void search_downsets() {
-    const bool worth_floors = budget_.partitions >= kWorthFloors;
+    const bool worth_floors = budget_.partitions >= kFloorsFrom;
     MapperBudget first = budget_;
     if (worth_floors) {
       first.partitions /= 20;

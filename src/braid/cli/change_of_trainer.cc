@@ -64,8 +64,8 @@ std::string change_of_trainer(const Plan& plan, const std::string& trainer) {
   counts.back() += static_cast<std::int32_t>(std::ssize(graph->layers)) -
                    static_cast<std::int32_t>(std::ssize(plan.profile.layers));
   if (counts.back() < 1) {
-    return fmt::format("the plan was made for {}; {} predicts further tokens beside the loss",
-                       made_for, trainer);
+    return fmt::format("the plan was made for {}; {} has MTP modules beside the loss", made_for,
+                       trainer);
   }
   Parallelism form = plan.parallel;
   form.replicate = job.trainer.does.node_replicas ? node_replicas(plan.system, form) : 1;

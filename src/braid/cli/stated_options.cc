@@ -384,7 +384,7 @@ void take_accumulation(const Import& run, const JobOptions& options, LoadedJob& 
 
 namespace {
 
-/// What the samples of a data-parallel rank make when they are divided as the run says; 1 where
+/// What the samples of a data-parallel rank make when they are split as the run says; 1 where
 /// they do not divide.
 int micro_batch_of(const Import& run, const Parallelism& p, const StatedDefaults& defaults) {
   const std::int64_t pieces = data_parallel_ranks(p, &run, defaults.devices) * run.steps_of_batch;

@@ -70,7 +70,7 @@ std::size_t fastest_of(const DecodeCase& of) {
 }
 
 void print_cases(const std::vector<DecodeCase>& cases) {
-  std::vector<std::vector<std::string>> table = {{"batch", "prefix", "divided by", "step ms",
+  std::vector<std::vector<std::string>> table = {{"batch", "prefix", "sharded by", "step ms",
                                                   "kernels", "exchange", "host", "KiB sent/layer",
                                                   "fullest", "waiting", "tokens/s", ""}};
   for (const DecodeCase& of : cases) {
@@ -87,7 +87,7 @@ void print_cases(const std::vector<DecodeCase>& cases) {
   }
   fmt::print(
       "{}\nbatch: sequences on all devices; prefix: cached tokens of each\n"
-      "divided by: data (each device has its own sequences), tensor (some heads of all), cache "
+      "sharded by: data (each device has its own sequences), tensor (some heads of all), cache "
       "(some "
       "tokens of all; -queries: new keys go to one device only, -newest: to none)\n"
       "step: kernels, exchange between devices, and host (the engine's own time, and caches that "
@@ -153,7 +153,7 @@ int run(const DecodeOptions& options) {
     return print_as_printed(model, static_cast<double>(system.device_count), batches);
   }
   if (!is_homogeneous(system)) {
-    throw Error(Where{"", 0, "--cluster"}, "decoding is divided among devices of one kind");
+    throw Error(Where{"", 0, "--cluster"}, "decoding is split among devices of one kind");
   }
   const Chip& chip = system.groups.front().chip;
   const std::optional<ChipKernels> kernels = load_kernels(chip);

@@ -69,7 +69,7 @@ bool can_be_stated(const Plan& plan) {
   if (!is_uniform(plan) || plan.system.groups.size() > 1) return false;
   for (const std::vector<Option>& options : plan.profile.kinds) {
     for (const Option& option : options) {
-      if (!option.divided.empty()) return false;
+      if (!option.sharded.empty()) return false;
     }
   }
   return true;

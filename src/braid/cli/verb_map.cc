@@ -107,7 +107,7 @@ Json job_json(const DataflowPlan& plan) {
   return json;
 }
 
-/// What a kernel is divided along by each of the network's dimensions that divide kernels.
+/// What a kernel is sharded along by each of the network's dimensions that divide kernels.
 std::vector<std::string_view> sharding_words(const KernelDims& dims, std::size_t axes) {
   static constexpr std::string_view kWords[] = {"outer", "M", "K", "N", "none"};
   std::vector<std::string_view> words;
@@ -128,7 +128,7 @@ Json sharding_json(const DataflowPlan& plan) {
   return json;
 }
 
-/// The kernels that are divided along different dimensions.
+/// The kernels that are sharded along different dimensions.
 std::string sharding_text(const DataflowPlan& plan) {
   const std::size_t axes = shard_axes(plan.setup.fabric).size();
   std::string text;
@@ -137,8 +137,8 @@ std::string sharding_text(const DataflowPlan& plan) {
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", plan.work.kernels[i].name,
                         fmt::join(sharding_words(plan.dims[i], axes), " x "));
   }
-  return text.empty() ? "No kernel is divided along two dimensions.\n"
-                      : fmt::format("Divided by each dimension of the network: {}.\n", text);
+  return text.empty() ? "No kernel is sharded along two dimensions.\n"
+                      : fmt::format("Sharded by each dimension of the network: {}.\n", text);
 }
 
 Json to_json(const DataflowPlan& plan, double wall_s, std::int64_t networks) {
@@ -246,7 +246,7 @@ void check_roles(const MapOptions& options, const DataflowSetup& setup) {
   }
 }
 
-/// A kernel's parameters lie in DRAM however it is divided and mapped.
+/// A kernel's parameters lie in DRAM however it is sharded and mapped.
 void check_kernels_fit(const MapOptions& options, const DataflowSetup& setup) {
   const DataflowWorkload workload = setup.job.workload;
   if (workload == DataflowWorkload::linpack || workload == DataflowWorkload::fourier) return;
@@ -283,19 +283,19 @@ void print(const MapOptions& options, const DataflowPlan& plan, std::int64_t net
   fmt::print("{}", mapping_text(plan));
   if (options.sharding == "grid") fmt::print("{}", sharding_text(plan));
   if (networks > 1) fmt::print("The best of {} networks.\n", networks);
-  const bool divided = plan.boxes > 0;
+  const bool sharded = plan.boxes > 0;
   const bool staged = !plan.stages.empty();
   if (outcome.status == MappingStatus::optimal) {
     fmt::print("{} optimal ({} sets of kernels looked at{}).\n",
-               divided  ? "The sharding and the mapping are"
+               sharded  ? "The sharding and the mapping are"
                : staged ? "The stages and their mappings are"
                         : "The mapping is",
                outcome.partitions,
-               divided ? fmt::format(", {} sets of shardings", plan.boxes) : "");
+               sharded ? fmt::format(", {} sets of shardings", plan.boxes) : "");
   } else if (outcome.lower_bound_s > 0) {
     fmt::print("Within {:.2f} % of the best {}.\n",
                100 * (1 - outcome.lower_bound_s / outcome.cost.time_s),
-               divided  ? "sharding and mapping"
+               sharded  ? "sharding and mapping"
                : staged ? "stages and mappings with this sharding"
                         : "mapping");
   }
@@ -332,7 +332,7 @@ int run_setup(const MapOptions& options, const DataflowSetup& setup) {
     throw Error("--search: only models of layers have roles to search", "leave it out");
   }
   if (!options.sharding.empty() && setup.job.workload != DataflowWorkload::layers) {
-    throw Error("--sharding: only kernels of layers are divided by choice", "leave it out");
+    throw Error("--sharding: only kernels of layers have a choice of shardings", "leave it out");
   }
   const auto start = std::chrono::steady_clock::now();
   DataflowPlan plan;
@@ -420,7 +420,7 @@ Run add_map(CLI::App& app) {
            "dataflow or kernel-by-kernel (default: as the file says)");
   add_text(verb, "--sharding", options->sharding,
            "joint: shardings are searched together with mappings, as without --compat; grid: and "
-           "kernels may be divided along another dimension by each of the network's");
+           "kernels may be sharded along another dimension by each of the network's");
   add_text(verb, "--search", options->search,
            "roles: find what each dimension of the network divides; shapes: and its sizes");
   add_count(verb, "--budget", options->budget, 1, std::int64_t{1} << 40,

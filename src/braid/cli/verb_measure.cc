@@ -217,7 +217,7 @@ Run add_measure(CLI::App& app) {
       "figures are fitted to the times. docs/measuring.md says more.");
   add_output_file(verb, "--out,-o", options->out, "Write the cluster here (YAML)");
   add_count(verb, "--devices", options->devices, 1, kMostDevices,
-            "Processes that the cores are divided among (default: one a core)");
+            "Processes that the cores are shared among (default: one a core)");
   add_text(verb, "--name", options->name, "Name of the cluster (default: here)");
   add_count(verb, "--samples", options->samples, 3, 1000, "Samples of each kernel (default: 11)");
   verb.add_flag("--trained", options->trained,

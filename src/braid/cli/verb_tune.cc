@@ -42,7 +42,7 @@ struct VerbTuneOptions {
 /// Two measurements of one plan differ by about a hundredth.
 constexpr double kNoiseVariance = 1e-4;
 /// A measurement is worth its while when it is expected to gain more than this share of the time.
-constexpr double kWorth = 0.002;
+constexpr double kLeastGain = 0.002;
 constexpr std::int64_t kPlansByDefault = 24;
 
 /// A plan that may be run, what it is called, and what has come of it.
@@ -139,7 +139,7 @@ Tuning tuning_of(std::vector<TunedPlan> plans, std::int64_t next) {
   tuning.chosen = least_expected(tuning.belief);
   tuning.expected_loss = expected_loss(tuning.belief, tuning.chosen);
   tuning.next =
-      worth_measuring(tuning.belief, kNoiseVariance, kWorth, static_cast<std::size_t>(next));
+      worth_measuring(tuning.belief, kNoiseVariance, kLeastGain, static_cast<std::size_t>(next));
   return tuning;
 }
 
@@ -201,7 +201,7 @@ void print(const Tuning& tuning, const VerbTuneOptions& options) {
       "{} takes {:.1f} % longer than the one that is.\n",
       chosen.name, chosen.name, 100 * std::expm1(tuning.expected_loss));
   if (tuning.next.empty()) {
-    fmt::print("Measuring another is not expected to gain more than {:.1f} %.\n", 100 * kWorth);
+    fmt::print("Measuring another is not expected to gain more than {:.1f} %.\n", 100 * kLeastGain);
     return;
   }
   std::string names;

@@ -11,9 +11,9 @@ namespace braid {
 /// what DFModel's runs pay.
 struct JobRules {
   CollectiveRules collectives;
-  /// A kernel is divided as sends least time; false: fewest bytes.
+  /// A kernel is sharded as sends least time; false: fewest bytes.
   bool time_sharding = true;
-  /// A kernel may be divided along another of its dimensions by each dimension of the network, as
+  /// A kernel may be sharded along another of its dimensions by each dimension of the network, as
   /// takes least time, GEMMs counted.
   bool grid_sharding = false;
   /// Shardings are searched together with their mappings, beginning with these; false: these are
@@ -39,7 +39,7 @@ MappingRules default_mapping_rules(const DataflowSetup& setup);
 Sharding choose_sharding(const DataflowSetup& setup, const JobRules& rules);
 
 /// What one chip does for one micro-batch of one layer.
-/// - layers: kernels divided as `dims` says.
+/// - layers: kernels sharded as `dims` says.
 /// - recommendation: every chip its own samples; all-to-all of the fetched rows between all chips;
 ///   gradients over all chips (the published program takes their bytes for nanoseconds).
 /// - linpack: M over x, K over the further dimensions; broadcast along theirs and shift along x's

@@ -28,11 +28,11 @@ double layer_time_s(const DataflowSetup& setup, const JobRules& rules, double jo
 
 // The best of these shardings, or of all where rules search them. A plan that takes `target_s` or
 // more may be left without a mapping.
-DataflowPlan plan_divided(const DataflowSetup& setup, const DataflowPlanRules& rules,
+DataflowPlan plan_sharded(const DataflowSetup& setup, const DataflowPlanRules& rules,
                           const std::vector<Sharding>& shardings, double target_s) {
   if (setup.job.whole_model) return plan_stages(setup, rules, shardings);
   if (target_s < kAny) target_s = layer_time_s(setup, rules.job, target_s);
-  DividedMapping mapped = divide_and_map(setup, rules, shardings, target_s);
+  ShardedMapping mapped = divide_and_map(setup, rules, shardings, target_s);
   DataflowPlan plan;
   plan.setup = setup;
   plan.dims = std::move(mapped.dims);
@@ -233,7 +233,7 @@ DataflowPlanRules default_plan_rules(const DataflowSetup& setup) {
 }
 
 DataflowPlan plan_dataflow(const DataflowSetup& setup, const DataflowPlanRules& rules) {
-  return plan_divided(setup, rules, shardings_of(setup, rules.job).first, kAny);
+  return plan_sharded(setup, rules, shardings_of(setup, rules.job).first, kAny);
 }
 
 DataflowSearch search_fabrics(const DataflowSetup& setup, const DataflowPlanRules& rules,
@@ -266,7 +266,7 @@ DataflowSearch search_fabrics(const DataflowSetup& setup, const DataflowPlanRule
     ++search.tried;
     candidate.fabric = fabric;
     DataflowPlan plan =
-        plan_divided(candidate, rules, shardings.of(candidate, rules.job).first, best_s);
+        plan_sharded(candidate, rules, shardings.of(candidate, rules.job).first, best_s);
     if (is_faster(plan, search.best)) search.best = std::move(plan);
   }
   return search;

@@ -36,7 +36,7 @@ struct DataflowPlan {
 
 /// Maps a setup whose network's roles are given. With time-priced sharding the one of fewest bytes
 /// is tried as well, with grid_sharding that one too, and the fastest kept; with joint_sharding all
-/// are tried, and all others searched (divide_and_map()). A graph of a whole model is divided among
+/// are tried, and all others searched (divide_and_map()). A graph of a whole model is split among
 /// stages as well, for each of those to try (plan_stages()).
 DataflowPlan plan_dataflow(const DataflowSetup& setup, const DataflowPlanRules& rules);
 

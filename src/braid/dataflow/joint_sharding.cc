@@ -21,7 +21,7 @@ constexpr std::size_t kUndecided = ~std::size_t{0};
 /// Of the budget: all boxes' share, and one mapping's for a box.
 constexpr std::int64_t kBoxesShare = 4, kBoxShare = 100;
 /// A sharding that is this near to the best with another's mapping is mapped itself.
-constexpr double kWorthMapping = 1.02;
+constexpr double kMappedWithin = 1.02;
 /// Weight of what hides behind something else, when a sharding is chosen for a mapping or a box.
 constexpr double kHidden = 0.05;
 constexpr double kHiddenCompute = 0.3;
@@ -80,7 +80,7 @@ class JointSearch {
   }
 
   /// Improves on `best`, the fastest of the shardings that were mapped.
-  void run(DividedMapping& best) {
+  void run(ShardedMapping& best) {
     best_ = &best;
     if (is_mapped(best.outcome)) known_s_ = std::min(known_s_, best.outcome.cost.time_s);
     std::priority_queue<Box, std::vector<Box>, IsLater> open;
@@ -297,7 +297,7 @@ class JointSearch {
       const MappingCost cost = evaluate_mapping(sharding.work, setup_.chip, box.mapping,
                                                 rules_.mapping, sharding.curves);
       misses = misses_of(box, least, choice, weights.crossings, cost);
-      if (!cost.violation && cost.time_s < known_s_ * kWorthMapping) {
+      if (!cost.violation && cost.time_s < known_s_ * kMappedWithin) {
         try_sharding(choice, std::move(sharding));
       }
     }
@@ -380,7 +380,7 @@ class JointSearch {
   MapperBudget box_budget_;
   std::int64_t work_left_;
   Weights certain_;
-  DividedMapping* best_ = nullptr;
+  ShardedMapping* best_ = nullptr;
   std::set<Choice> tried_;
   std::int64_t boxes_ = 0, numbers_ = 0, looked_at_ = 0, downsets_ = 0;
 };
@@ -406,15 +406,15 @@ MappingOutcome map_work(const ChipWork& work, const DataflowChip& chip,
   return outcome;
 }
 
-DividedMapping divide_and_map(const DataflowSetup& setup, const DataflowPlanRules& rules,
+ShardedMapping divide_and_map(const DataflowSetup& setup, const DataflowPlanRules& rules,
                               std::span<const Sharding> first, double target_s) {
   assert(!first.empty());
-  DividedMapping best;
+  ShardedMapping best;
   const bool joint = rules.job.joint_sharding && setup.job.workload == DataflowWorkload::layers &&
                      !shard_axes(setup.fabric).empty();
   std::int64_t partitions = 0, downsets = 0;
   for (std::size_t i = 0; i < first.size(); ++i) {
-    DividedMapping mapped;
+    ShardedMapping mapped;
     mapped.dims = first[i];
     mapped.work = chip_work(setup, first[i], rules.job);
     MapperBudget budget = rules.budget;

@@ -13,7 +13,7 @@
 namespace braid {
 
 /// A sharding of a layer's kernels among chips, and its mapping onto each.
-struct DividedMapping {
+struct ShardedMapping {
   Sharding dims;
   ChipWork work;
   /// Without a search for shardings it is that of the mapping; else `optimal` and `lower_bound_s`
@@ -36,7 +36,7 @@ struct DividedMapping {
 /// part for which the mapping found before takes no longer than before needs no new one. At the
 /// end nothing faster is left out, or the budget is used up (a quarter of rules.budget.partitions
 /// in sets of kernels, a box counting as kernels^3 / 64 of them) and the least bound is the answer.
-DividedMapping divide_and_map(const DataflowSetup& setup, const DataflowPlanRules& rules,
+ShardedMapping divide_and_map(const DataflowSetup& setup, const DataflowPlanRules& rules,
                               std::span<const Sharding> first, double target_s = kInfinity);
 
 /// The best mapping of work, or the one kernel by kernel where rules say so.

@@ -22,7 +22,7 @@ struct StageTensor {
   std::int32_t output = 0;
 };
 
-/// Kernels to be divided among the stages of a pipeline, which stand in a row.
+/// Kernels to be split among the stages of a pipeline, which stand in a row.
 struct StageJob {
   std::vector<StageKernel> kernels;
   std::vector<StageTensor> tensors;  ///< A directed acyclic graph.

@@ -18,12 +18,12 @@ struct ShardMessage {
 /// the rows that the first left.
 using TensorLayout = std::array<ShardLayout, 3>;
 
-/// The layout that a kernel divided like this leaves its output in, and wants `writer`'s in.
+/// The layout that a kernel sharded like this leaves its output in, and wants `writer`'s in.
 TensorLayout output_layout(const Kernel& kernel, const KernelDims& dims);
 TensorLayout input_layout(const Kernel& reader, const KernelDims& dims, const Kernel& writer,
                           double word_bytes);
 
-/// The sum of partial outputs of a kernel whose K is divided: over all chips, or along each axis
+/// The sum of partial outputs of a kernel whose K is sharded: over all chips, or along each axis
 /// that divides K, of what the other axes leave of the output.
 ShardMessage reduction(const Kernel& kernel, const KernelDims& dims, double word_bytes,
                        const std::vector<FabricDimension>& axes, const Fabric& fabric,

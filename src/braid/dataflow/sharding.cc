@@ -29,8 +29,8 @@ class Prices {
 
   RankedCost of_kernel(const Kernel& kernel, const KernelDims& dims) const {
     const ShardMessage sum = reduction(kernel, dims, graph_.word_bytes, axes_, fabric_, rules_);
-    const bool divided_elementwise = !kernel.matrix && dims != KernelDim::none;
-    if (goal_.bytes_only) return {sum.bytes, 0, divided_elementwise ? 1.0 : 0.0};
+    const bool sharded_elementwise = !kernel.matrix && dims != KernelDim::none;
+    if (goal_.bytes_only) return {sum.bytes, 0, sharded_elementwise ? 1.0 : 0.0};
     double parts = 1;
     for (std::size_t a = 0; a < axes_.size(); ++a) {
       if (dims.along[a] != KernelDim::none) parts *= static_cast<double>(axes_[a].size);
@@ -200,7 +200,7 @@ std::vector<KernelDims> grid_options(const Kernel& kernel, std::size_t axes) {
   one.outer = 1;
   std::vector<KernelDim> dims = sharding_options(one);
   if (gemms) {
-    // Where nothing else could be divided, GEMMs still can.
+    // Where nothing else could be sharded, GEMMs still can.
     if (kernel.weights) std::erase(dims, KernelDim::none);
     std::erase(dims, KernelDim::m);
     dims.insert(dims.begin(), KernelDim::outer);

@@ -22,7 +22,7 @@ enum class ShardLayout : std::uint8_t { whole, rows, columns };
 struct KernelDims {
   std::array<KernelDim, 3> along{};
 
-  // NOLINTNEXTLINE(google-explicit-constructor): one dimension is divided along all.
+  // NOLINTNEXTLINE(google-explicit-constructor): one dimension is sharded along all.
   KernelDims(KernelDim all = KernelDim::none) : along{all, all, all} {}
   bool is_one() const { return along[0] == along[1] && along[1] == along[2]; }
   friend bool operator==(const KernelDims&, const KernelDims&) = default;
@@ -35,33 +35,33 @@ using Sharding = std::vector<KernelDims>;
 /// all where they are more than three or joined otherwise than as a product (rail-only networks).
 std::vector<FabricDimension> shard_axes(const Fabric& fabric);
 
-/// The layout that a kernel divided along `dim` leaves its output in (DFModel, figure 4).
+/// The layout that a kernel sharded along `dim` leaves its output in (DFModel, figure 4).
 ShardLayout output_layout(const Kernel& kernel, KernelDim dim);
 /// The layout that it wants the tensor in that `writer` makes.
 ShardLayout input_layout(const Kernel& reader, KernelDim dim, const Kernel& writer,
                          double word_bytes);
 
-/// The dimensions that a kernel may be divided along: not one of size 1 nor the tiled one; a kernel
-/// with weights must be divided; outer > 1 leaves only that. Falls back to `none` where nothing
+/// The dimensions that a kernel may be sharded along: not one of size 1 nor the tiled one; a kernel
+/// with weights must be sharded; outer > 1 leaves only that. Falls back to `none` where nothing
 /// else is left.
 std::vector<KernelDim> sharding_options(const Kernel& kernel);
 
-/// Likewise along each of `axes` dimensions of the network by itself; outer > 1 must be divided
+/// Likewise along each of `axes` dimensions of the network by itself; outer > 1 must be sharded
 /// along one of them, and M then along none, since parts of both would not be rows that lie
 /// together.
 std::vector<KernelDims> grid_options(const Kernel& kernel, std::size_t axes);
 
 /// What a sharding of kernels is judged by.
 struct ShardingGoal {
-  /// As the published program does: fewest bytes sent (all-reduces of kernels divided along K, and
+  /// As the published program does: fewest bytes sent (all-reduces of kernels sharded along K, and
   /// changes of layout), whatever the network; of those, fewest changes of layout, then fewest
-  /// elementwise kernels divided. False: least time of the same messages on the fabric plus the
+  /// elementwise kernels sharded. False: least time of the same messages on the fabric plus the
   /// time of elementwise work at `elementwise_s_per_flop` and of boundary tensors at
   /// `s_per_byte`.
   bool bytes_only = true;
   double elementwise_s_per_flop = 0;
   double s_per_byte = 0;
-  /// The time of GEMMs as well; 0: those that need not be divided are as good whole.
+  /// The time of GEMMs as well; 0: those that need not be sharded are as good whole.
   double matrix_s_per_flop = 0;
   /// Kernels may divide another dimension along each dimension of the network: in time alone.
   bool by_axis = false;
@@ -85,7 +85,7 @@ double sharding_cost(const KernelGraph& graph, const Sharding& dims, const Fabri
                      const CollectiveRules& rules, const ShardingGoal& goal);
 
 /// What one chip does under a sharding among the chips of the fabric's tensor dimensions: sizes
-/// rounded up to whole rows and columns; kernels divided along K reduce their output over those
+/// rounded up to whole rows and columns; kernels sharded along K reduce their output over those
 /// chips, or over those along the axes that divide K; gradients are reduced over the data-parallel
 /// ones, spread over `micro_batches`. `tile` is the number of rows of the tiled dimension held at
 /// once; 0: all.
@@ -96,7 +96,7 @@ ChipWork shard_kernels(const KernelGraph& graph, const Sharding& dims, const Fab
 ShardShape shard_shape(const Kernel& kernel, const KernelDims& dims,
                        std::span<const FabricDimension> axes);
 
-/// What kernels are divided by and priced with.
+/// What kernels are sharded by and priced with.
 struct ShardingJob {
   const KernelGraph& graph;
   const Fabric& fabric;
@@ -114,7 +114,7 @@ struct KernelShare {
 };
 KernelShare kernel_share(const ShardingJob& job, const Kernel& kernel, const KernelDims& dims);
 
-/// What a kernel may be divided along: sharding_options(), or grid_options() where `by_axis` says
+/// What a kernel may be sharded along: sharding_options(), or grid_options() where `by_axis` says
 /// so; none where no dimension of the network divides kernels.
 std::vector<KernelDims> option_dims(const Kernel& kernel, bool by_axis, std::size_t axes);
 

@@ -15,7 +15,7 @@ namespace braid {
 /// reader's.
 ///
 /// Where the slowest stage takes longer than its sums of compute, memory and messages say, kernels
-/// are weighed by the time of their partitions and divided anew, a few times, and the fastest kept.
+/// are weighed by the time of their partitions and split anew, a few times, and the fastest kept.
 /// The outcome has the partitions of all stages, its time is that of the slowest stage, and its
 /// bound that of find_stages(): it is of the sharding of kernels among chips that was taken.
 DataflowPlan plan_stages(const DataflowSetup& setup, const DataflowPlanRules& rules,

@@ -26,7 +26,7 @@ KernelGraph transformer_layer(const TransformerShape& shape);
 struct RecommendationShape {
   std::int64_t bottom_layers = 0, top_layers = 0;
   std::int64_t width = 0;        ///< Of a dense layer.
-  std::int64_t tables = 0;       ///< Divided among all chips.
+  std::int64_t tables = 0;       ///< Sharded among all chips.
   std::int64_t embedding = 0;    ///< Elements of a row.
   std::int64_t pooled = 1;       ///< Rows looked up per table and sample.
   std::int64_t micro_batch = 1;  ///< Samples of a chip.

@@ -25,7 +25,7 @@ struct WorkerField {
 std::string whole(double number) { return fmt::format("{:.0f}", number); }
 std::string whole(std::int64_t number) { return std::to_string(number); }
 
-/// Experts stay dealt out, or stay divided, when the ranks change.
+/// Experts stay dealt out, or stay sharded, when the ranks change.
 void set_ranks(ServingLayout& layout, std::int64_t tp, std::int64_t dp) {
   const bool dealt = layout.moe_ep > 1 && layout.moe_tp == 1;
   layout.tp = tp;
@@ -103,7 +103,7 @@ class ServiceChain {
     try {
       return stated_times(plan, job_);
     } catch (const Error&) {
-      return std::nullopt;  // The model cannot be divided so.
+      return std::nullopt;  // The model cannot be sharded so.
     }
   }
 

@@ -9,7 +9,7 @@
 namespace braid {
 namespace {
 
-/// Nothing but the division of a plan whose stages are all divided alike.
+/// Nothing but the division of a plan whose stages are all split alike.
 void fix_division(const Parallelism& parallel, SpaceOptions& options) {
   fix_degrees(parallel, options);
   options.vp = parallel.vp;

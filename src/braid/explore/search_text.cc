@@ -90,7 +90,7 @@ std::string joint_text(const Space& space, const PlannerSearch& search,
                        const OneAfterOther& other) {
   if (other.form.empty()) return "One after the other: the reference has no plan.";
   const std::string fixed = fmt::format(
-      "One after the other: with the work divided as on the "
+      "One after the other: with the work split as on the "
       "reference ({})",
       other.form);
   if (!(other.value > 0)) return fixed + " no system has a plan.";

@@ -30,7 +30,7 @@ struct Tensor {
   friend bool operator==(const Tensor&, const Tensor&) = default;
 };
 
-/// How an operator may be divided over a tensor-parallel group. What communication follows from it
+/// How an operator may be sharded over a tensor-parallel group. What communication follows from it
 /// is derived from the tensors: a `column` (or `heads`, `vocab`) operator that reads a tensor of
 /// the replicated region gathers it under sequence parallelism, or all-reduces its gradient
 /// otherwise; a `row` operator reduces its output (Shoeybi et al. 2019 §3; Korthikanti et al. 2022

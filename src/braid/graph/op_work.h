@@ -6,7 +6,7 @@
 
 namespace braid {
 
-/// Arithmetic and memory traffic of an operator, run once for the graph's samples, undivided.
+/// Arithmetic and memory traffic of an operator, run once for the graph's samples, unsharded.
 struct OpWork {
   double matmul_flops = 0;  ///< Multiply-adds count as two; done by matrix units.
   double vector_flops = 0;
@@ -64,7 +64,7 @@ struct KeptTensor {
   friend bool operator==(const KeptTensor&, const KeptTensor&) = default;
 };
 
-/// What `op` needs in its backward pass, undivided. Flash attention keeps Q, K, V, its output and
+/// What `op` needs in its backward pass, unsharded. Flash attention keeps Q, K, V, its output and
 /// one f32 per row; plain attention also its probabilities (Korthikanti et al. 2022, §4.1), and
 /// with dropout a byte mask and the probabilities after it. Row statistics of normalisations are
 /// left out, as there. Nothing for operators that no gradient passes through.

@@ -11,7 +11,7 @@
 
 namespace braid {
 
-/// How a machine is divided into devices.
+/// How a machine is split into devices.
 struct DeviceSplit {
   std::int64_t devices = 1, threads = 1;  ///< Threads of each device.
 };

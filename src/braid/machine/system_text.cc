@@ -30,7 +30,7 @@ std::string chip_text(const MeasuredMachine& machine, const std::string& name) {
   text += fmt::format(
       "  sources:\n    peak: 'the fastest of the GEMMs measured, all devices at work'\n"
       "    vector: 'the same units as the peak'\n"
-      "    memory: 'the size as the system says, divided among devices; the bandwidth of the "
+      "    memory: 'the size as the system says, shared among devices; the bandwidth of the "
       "fastest sum that no cache holds, all devices at work'\n"
       "    efficiency: 'fitted to {} operators measured with {}: {:.1f} % off on average'\n"
       "  assumed:\n    overlap_loss: 'messages are copied by the cores that compute'\n"

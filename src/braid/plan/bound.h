@@ -16,7 +16,7 @@ struct LowerBound {
   std::string binding;   ///< "arithmetic at peak", "memory bandwidth", "network".
 };
 
-/// Lower bound for one iteration of `global_batch` samples, layers divided as the model says or
+/// Lower bound for one iteration of `global_batch` samples, layers sharded as the model says or
 /// also in other ways. Throws Error when a chip does not list the peak for the precision. Cost: as
 /// network_bound_s.
 LowerBound lower_bound(const Graph& graph, const Precision& precision, std::int64_t global_batch,

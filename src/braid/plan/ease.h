@@ -43,7 +43,7 @@ int most_usual_micro_batch(std::int64_t seq_len);
 
 /// Which of tp, cp, ep, pp and dp are above 1, a bit for each: of any form that has them.
 template <typename Form>
-unsigned divided_dimensions(const Form& form) {
+unsigned parallel_dimensions(const Form& form) {
   unsigned bits = 0;
   for (const int degree : {form.tp, form.cp, form.ep, form.pp, form.dp}) {
     bits = 2 * bits + (degree > 1 ? 1U : 0U);
@@ -55,7 +55,7 @@ unsigned divided_dimensions(const Form& form) {
 template <typename Form>
 Ease ease_of(const Form& form, bool own_layout, std::int64_t seq_len) {
   return {form.offload_optimizer || form.offload_weights || form.offload_activations,
-          std::popcount(divided_dimensions(form)), own_layout,
+          std::popcount(parallel_dimensions(form)), own_layout,
           form.vp > kMostUsualChunks || form.micro_batch > most_usual_micro_batch(seq_len)};
 }
 

@@ -96,7 +96,7 @@ class LayerParts {
         tensor_parallel_(split_limits(graph).heads > 1),
         finds_(sharding == ShardingSource::automatic),
         times_crossed_(finds_ ? 1 : 2),
-        closed_(borders_divided(graph)),
+        closed_(borders_sharded(graph)),
         counted_(graph.tensors.size(), 0),
         learns_(graph.layers.size(), 0) {
     // Gradients of tables touch only the rows that were looked up.
@@ -155,7 +155,7 @@ class LayerParts {
       narrowest = std::min(narrowest, bytes(tensor(id)));
     }
     // Ranks of a tensor-parallel group may do the same work twice where they exchange nothing.
-    const bool alone = !finds_ || closed_[l];  // Its borders may hand on what is divided.
+    const bool alone = !finds_ || closed_[l];  // Its borders may hand on what is sharded.
     if (tensor_parallel_ && alone) {
       part = reduced > 0 ? Part{part.flops, part.parameters, reduced} : Part{};
     }
@@ -194,7 +194,7 @@ class LayerParts {
   const Graph& graph_;
   double width_;
   bool tensor_parallel_;
-  bool finds_;  ///< Layers may be divided otherwise than the model says.
+  bool finds_;  ///< Layers may be sharded otherwise than the model says.
   double times_crossed_;
   std::vector<bool> closed_;
   std::vector<char> counted_;  ///< Parameters counted already, or not to be.

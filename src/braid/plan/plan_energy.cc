@@ -22,7 +22,7 @@ struct HeldParameters {
 };
 
 /// Bytes that a device sends for the gradients of what it holds, and for parameters that are
-/// divided among replicas.
+/// shared among replicas.
 double synchronised_bytes(const HeldParameters& held, double micro_batches,
                           const DataParallelContext& context) {
   const auto sent = [&](Collective collective, double bytes_per_element) {
@@ -55,9 +55,9 @@ double synchronised_bytes(const HeldParameters& held, double micro_batches,
 /// HBM bytes of a device's optimizer step.
 double optimizer_bytes(const HeldParameters& held, const DataParallelContext& context) {
   const Precision& precision = context.precision;
-  const bool divided = context.zero >= Zero::optimizer;
+  const bool sharded = context.zero >= Zero::optimizer;
   const double elements =
-      divided ? held.dense / context.dense_ranks + held.expert / context.expert_ranks
+      sharded ? held.dense / context.dense_ranks + held.expert / context.expert_ranks
               : held.dense + held.expert;
   const double state = context.offload_optimizer ? 0 : 2 * precision.optimizer_bytes_per_parameter;
   return elements *
@@ -96,7 +96,7 @@ double shared_bytes(const Plan& plan) {
       }
     }
     for (const std::size_t s : stages) {
-      const double held = shared.elements / (shared.divided ? form_of(plan, s).tp : 1);
+      const double held = shared.elements / (shared.sharded ? form_of(plan, s).tp : 1);
       bytes += static_cast<double>(plan.stages[s].devices.size()) *
                sent_bytes(Collective::all_reduce, held * bytes_per_element(plan.precision.gradient),
                           static_cast<double>(stages.size()));
@@ -117,7 +117,7 @@ class LayerActivities {
     const auto [place, fresh] = known_.try_emplace({kind, option});
     if (!fresh) return place->second;
     const Option& chosen = options_of(plan_.profile, layer)[at(option)];
-    assert(chosen.divided.empty());
+    assert(chosen.sharded.empty());
     const std::vector<OperatorWork> works = layer_work(graph_, layer);
     const ActivityOf how{chosen.how, plan_.precision, plan_.system.groups.front().chip};
     const LayerActivity passes =

@@ -9,7 +9,7 @@ namespace braid {
 double shared_gradient_bytes(const SharedParameter& parameter, const Parallelism& form,
                              const Precision& precision) {
   double elements = parameter.elements;
-  if (parameter.divided) elements /= form.tp;
+  if (parameter.sharded) elements /= form.tp;
   if (form.zero >= Zero::gradients) elements /= static_cast<double>(form.dp) * form.cp;
   return elements * bytes_per_element(precision.shared_gradient.value_or(precision.gradient));
 }

@@ -40,7 +40,7 @@ std::string refusal(const TrainerLimits& limits, const Plan& plan) {
   }
   for (const std::vector<Option>& options : plan.profile.kinds) {
     for (const Option& option : options) {
-      if (!limits.auto_sharding && !option.divided.empty()) {
+      if (!limits.auto_sharding && !option.sharded.empty()) {
         return "has no automatic sharding";
       }
     }

@@ -135,17 +135,17 @@ ProfilePlan plan_of_solution(const ProfileTarget& target, const PiperProblem& pr
   for (std::size_t s = 0; s < solution.stages.size(); ++s) {
     const PiperStage& from = solution.stages[s];
     std::vector<const Option*> options;
-    std::size_t divided = 0;  // Over the sequence.
+    std::size_t sharded = 0;  // Over the sequence.
     for (std::size_t i = 0; i < from.nodes.size(); ++i) {
       options.push_back(options_of_degree(target, from.nodes[i], from.tp)[at(from.options[i])]);
-      divided += options.back()->how.sequence_parallel ? 1 : 0;
+      sharded += options.back()->how.sequence_parallel ? 1 : 0;
       one_recompute =
           one_recompute && options.back()->how.recompute == options.front()->how.recompute;
     }
     StageConfig form;
     form.micro_batch = target.micro_batch;
-    form.sequence_parallel = divided == options.size();
-    mixed = mixed || (divided > 0 && divided < options.size());
+    form.sequence_parallel = sharded == options.size();
+    mixed = mixed || (sharded > 0 && sharded < options.size());
     Stage& stage = plan.stages.emplace_back();
     stage.dp = static_cast<int>(from.dp);
     stage.tp = from.tp;

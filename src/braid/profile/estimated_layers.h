@@ -9,7 +9,7 @@
 namespace braid {
 
 /// The layers of a graph with what the estimator says that they cost (estimate_layer): on a
-/// dataflow chip by the best mapping of their kernels, divided as the graph says or also as a
+/// dataflow chip by the best mapping of their kernels, sharded as the graph says or also as a
 /// search found best. Cost: linear in the graph; then that of what is asked for.
 class EstimatedLayers : public LayerOptions {
  public:

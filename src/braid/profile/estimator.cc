@@ -43,9 +43,9 @@ Profile estimate_profile(const Graph& graph, const std::vector<Execution>& execu
         option.cost = costs->cost(kind, choice, how, groups);
       };
       if (refusal(limits, how).empty() && !(finds && closed[kind] && how.tp > 1)) add({});
-      Execution undivided = how;
-      undivided.tp = 1;
-      if (!finds || how.sequence_parallel || !refusal(limits, undivided).empty()) continue;
+      Execution unsharded = how;
+      unsharded.tp = 1;
+      if (!finds || how.sequence_parallel || !refusal(limits, unsharded).empty()) continue;
       for (const KindSharding& choice : costs->shardings(kind, how, groups)) {
         if (choice) add(choice);
       }

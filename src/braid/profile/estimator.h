@@ -29,7 +29,7 @@ struct LayerInput {
   const Graph& graph;
   LayerId layer = 0;
   std::span<const OperatorWork> works;  ///< Its layer_work().
-  /// Outputs that every rank has to have whole in the end, however they are divided in the layer.
+  /// Outputs that every rank has to have whole in the end, however they are sharded in the layer.
   std::span<const TensorId> made_whole = {};
   /// What is known of the layers on a dataflow chip, of this graph but for its splits; may be null.
   MappedLayers* mapped = nullptr;
@@ -64,7 +64,7 @@ enum class ShardingSource : std::uint8_t {
 
 /// Options for all layer kinds over the given executions (those that the model refuses are left
 /// out). With `automatic` sharding layers take and leave every tensor whole, so that options of
-/// different layers go with one another; shardings of the model that do not (borders_divided) are
+/// different layers go with one another; shardings of the model that do not (borders_sharded) are
 /// left out.
 Profile estimate_profile(const Graph& graph, const std::vector<Execution>& executions,
                          const Precision& precision, const System& system,

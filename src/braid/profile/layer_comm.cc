@@ -59,8 +59,8 @@ std::vector<TensorUse> tensor_uses(const Graph& graph, const Layer& layer,
                                     [&](const TensorUse& use) { return use.tensor == id; });
     if (known != uses.end()) return *known;
     const OperatorId producer = graph.tensors[static_cast<std::size_t>(id)].producer;
-    const bool divided = leaves_divided(graph.operators[static_cast<std::size_t>(producer)]);
-    return uses.emplace_back(TensorUse{id, reader, divided, {}});
+    const bool sharded = leaves_sharded(graph.operators[static_cast<std::size_t>(producer)]);
+    return uses.emplace_back(TensorUse{id, reader, sharded, {}});
   };
   for (OperatorId id = layer.first; id < layer.last; ++id) {
     const Operator& op = graph.operators[static_cast<std::size_t>(id)];
@@ -68,7 +68,7 @@ std::vector<TensorUse> tensor_uses(const Graph& graph, const Layer& layer,
       const Tensor& tensor = graph.tensors[static_cast<std::size_t>(input)];
       if (tensor.is_parameter || tensor.producer < 0) continue;
       TensorUse& use = use_of(input, id);
-      const TensorNeeds needs = needs_of(op, input, use.divided, sequence_parallel);
+      const TensorNeeds needs = needs_of(op, input, use.sharded, sequence_parallel);
       use.needs |= needs;
       // Of experts' GEMMs both gradients are made before the tokens' travel back.
       if (!needs.whole || op.split == Split::expert) continue;
@@ -105,7 +105,7 @@ LayerComm layer_comm(const LayerInput& input, std::span<const TensorUse> uses, c
   auto use = uses.begin();
   for (OperatorId id = layer.first; id <= layer.last; ++id) {
     for (; how.tp > 1 && use != uses.end() && use->first_reader == id; ++use) {
-      const TensorComm whole = tensor_comm(bytes_of_rows(use->tensor), use->divided, use->needs,
+      const TensorComm whole = tensor_comm(bytes_of_rows(use->tensor), use->sharded, use->needs,
                                            how.sequence_parallel, groups.tp, system);
       add(whole);
       comm.tp_backward_s +=
@@ -155,7 +155,7 @@ LayerSent layer_sent(const LayerInput& input, const Execution& how, const Precis
     const std::vector<OperatorTimes> untimed(static_cast<std::size_t>(layer.last - layer.first));
     for (const TensorUse& use :
          tensor_uses(graph, layer, untimed, input.made_whole, how.sequence_parallel)) {
-      add(tensor_sent(bytes_of_rows(use.tensor), use.divided, use.needs, how.sequence_parallel,
+      add(tensor_sent(bytes_of_rows(use.tensor), use.sharded, use.needs, how.sequence_parallel,
                       how.tp));
     }
   }

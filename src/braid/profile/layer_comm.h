@@ -22,7 +22,7 @@ struct LayerComm {
 struct TensorUse {
   TensorId tensor = 0;
   OperatorId first_reader = 0;  ///< In the layer; the end of the layer when only others read it.
-  bool divided = false;         ///< By its writer.
+  bool sharded = false;         ///< By its writer.
   TensorNeeds needs;
   // Of the readers that want it whole, but for experts, both gradients.
   double input_gradient_s = 0, weight_gradient_s = 0;

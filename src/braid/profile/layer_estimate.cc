@@ -28,18 +28,18 @@ double stored_share(const Graph& graph, const Tensor& tensor, const Execution& h
   const double rows = rows_of(graph, how);
   if (tensor.producer < 0) return rows;
   const Operator& writer = graph.operators[static_cast<std::size_t>(tensor.producer)];
-  if (!in_replicated_region(writer.split) && leaves_divided(writer)) return rows / how.tp;
+  if (!in_replicated_region(writer.split) && leaves_sharded(writer)) return rows / how.tp;
   return how.sequence_parallel ? rows / how.tp : rows;
 }
 
 /// Whether ranks that each write a part of a tensor put it together again for some reader.
 bool is_gathered(std::span<const TensorUse> uses, TensorId tensor) {
   return std::any_of(uses.begin(), uses.end(), [&](const TensorUse& use) {
-    return use.tensor == tensor && use.divided && (use.needs.whole || use.needs.as_is);
+    return use.tensor == tensor && use.sharded && (use.needs.whole || use.needs.as_is);
   });
 }
 
-bool is_divided(const Operator& op) {
+bool is_sharded(const Operator& op) {
   return op.split != Split::replicated && op.split != Split::sequence;
 }
 
@@ -49,7 +49,7 @@ void add_stash(const LayerInput& input, const Operator& op, const OperatorWork& 
   const double rows = rows_of(graph, how);
   for (const LayerKept& kept : work.kept) {
     const auto [tensor, bytes] = kept.tensor;
-    double share = rows / (is_divided(op) || how.sequence_parallel ? how.tp : 1);
+    double share = rows / (is_sharded(op) || how.sequence_parallel ? how.tp : 1);
     if (const auto* experts = std::get_if<MoeExperts>(&op.kind)) {
       share = rows * kept_share(*experts, how);
     }
@@ -111,7 +111,7 @@ void add_memory(const LayerInput& input, const Execution& how, const Precision& 
     for (const TensorId output : op.outputs) {
       const Tensor& tensor = graph.tensors[static_cast<std::size_t>(output)];
       working += elements_of(tensor) * bytes_per_element(tensor.dtype) * rows /
-                 (is_divided(op) ? how.tp : 1);
+                 (is_sharded(op) ? how.tp : 1);
       cost.output_bytes = elements_of(tensor) * bytes_per_element(precision.activation) *
                           (is_gathered(uses, output) ? rows : stored_share(graph, tensor, how));
     }

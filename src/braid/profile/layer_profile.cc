@@ -29,12 +29,12 @@ std::vector<SharedParameter> shared_parameters(const Graph& graph) {
     for (OperatorId id = graph.layers[l].first; id < graph.layers[l].last; ++id) {
       const Operator& op = graph.operators[static_cast<std::size_t>(id)];
       if (op.split == Split::expert) continue;
-      const bool divided = shard_of(op.split, two_ranks, 1).weight < 1;
+      const bool sharded = shard_of(op.split, two_ranks, 1).weight < 1;
       for (const TensorId input : op.inputs) {
         if (!graph.tensors[static_cast<std::size_t>(input)].is_parameter) continue;
         SharedParameter& parameter = readers[static_cast<std::size_t>(input)];
         // Ranks that all need the whole of it somewhere keep and sum the whole.
-        parameter.divided = divided && (parameter.layers.empty() || parameter.divided);
+        parameter.sharded = sharded && (parameter.layers.empty() || parameter.sharded);
         if (parameter.layers.empty() || parameter.layers.back() != layer) {
           parameter.layers.push_back(layer);
         }
@@ -68,7 +68,7 @@ void count_shared_once(std::span<const SharedParameter> shared,
     for (std::size_t k = 0; k < costs.size(); ++k) {
       if (again[k] == 0) continue;
       const double share = static_cast<double>(again[k]) / static_cast<double>(layers_of_kind[k]);
-      costs[k].dense_parameters -= share * parameter.elements / (parameter.divided ? how.tp : 1);
+      costs[k].dense_parameters -= share * parameter.elements / (parameter.sharded ? how.tp : 1);
     }
   }
 }

@@ -19,22 +19,22 @@ constexpr double kForbidden = kInfinity;
 
 /// All that readers may want of a tensor, by whether its writer divides it.
 struct HubValue {
-  bool divided = false;
+  bool sharded = false;
   TensorNeeds needs;
 };
 
 std::vector<HubValue> hub_values() {
   std::vector<HubValue> values;
-  for (const bool divided : {false, true}) {
+  for (const bool sharded : {false, true}) {
     for (int mask = 1; mask < 8; ++mask) {
-      values.push_back({divided, {(mask & 1) != 0, (mask & 2) != 0, (mask & 4) != 0}});
+      values.push_back({sharded, {(mask & 1) != 0, (mask & 2) != 0, (mask & 4) != 0}});
     }
   }
   return values;
 }
 
 bool includes(const TensorNeeds& all, const TensorNeeds& some) {
-  return (all.whole || !some.whole) && (all.divided || !some.divided) && (all.as_is || !some.as_is);
+  return (all.whole || !some.whole) && (all.sharded || !some.sharded) && (all.as_is || !some.as_is);
 }
 
 /// An activation: its writer and readers as numbers of operators in the layer.
@@ -128,8 +128,8 @@ class SplitChoice {
                   parameters);
   }
 
-  double of_tensor(TensorId id, bool divided, const TensorNeeds& needs) const {
-    return comm_s(tensor_comm(bytes_of_rows(id), divided, needs, false, groups_.tp, system_));
+  double of_tensor(TensorId id, bool sharded, const TensorNeeds& needs) const {
+    return comm_s(tensor_comm(bytes_of_rows(id), sharded, needs, false, groups_.tp, system_));
   }
 
   std::vector<Activation> activations(std::span<const TensorId> leaving) const {
@@ -164,17 +164,17 @@ class SplitChoice {
       // Only other layers read it.
       std::vector<RankedCost>& costs = problem_.costs[*activation.writer];
       for (std::size_t v = 0; v < costs.size(); ++v) {
-        const bool divided = leaves_divided(options_[*activation.writer][v]);
-        costs[v] = costs[v] + ranked(of_tensor(activation.tensor, divided, leaves), 0);
+        const bool sharded = leaves_sharded(options_[*activation.writer][v]);
+        costs[v] = costs[v] + ranked(of_tensor(activation.tensor, sharded, leaves), 0);
       }
       return;
     }
     if (activation.readers.size() == 1) {
       const std::size_t reader = activation.readers[0];
-      charge_pair(activation.writer, reader, [&](bool divided, const Operator& op) {
-        TensorNeeds needs = needs_of(op, activation.tensor, divided, false);
+      charge_pair(activation.writer, reader, [&](bool sharded, const Operator& op) {
+        TensorNeeds needs = needs_of(op, activation.tensor, sharded, false);
         needs |= leaves;
-        return of_tensor(activation.tensor, divided, needs);
+        return of_tensor(activation.tensor, sharded, needs);
       });
       return;
     }
@@ -182,21 +182,21 @@ class SplitChoice {
     const std::size_t hub = problem_.costs.size();
     problem_.costs.emplace_back();
     for (const HubValue& value : values) {
-      const bool allowed = includes(value.needs, leaves) && (activation.writer || !value.divided);
+      const bool allowed = includes(value.needs, leaves) && (activation.writer || !value.sharded);
       const double time_s =
-          allowed ? of_tensor(activation.tensor, value.divided, value.needs) : kForbidden;
+          allowed ? of_tensor(activation.tensor, value.sharded, value.needs) : kForbidden;
       problem_.costs.back().push_back(allowed ? ranked(time_s, 0)
                                               : RankedCost{kForbidden, kForbidden, 0});
     }
     if (activation.writer) {
       add_pair(*activation.writer, hub, [&](std::size_t w, std::size_t h) {
-        return leaves_divided(options_[*activation.writer][w]) == values[h].divided;
+        return leaves_sharded(options_[*activation.writer][w]) == values[h].sharded;
       });
     }
     for (const std::size_t reader : activation.readers) {
       add_pair(reader, hub, [&](std::size_t r, std::size_t h) {
         return includes(values[h].needs,
-                        needs_of(options_[reader][r], activation.tensor, values[h].divided, false));
+                        needs_of(options_[reader][r], activation.tensor, values[h].sharded, false));
       });
     }
   }
@@ -212,9 +212,9 @@ class SplitChoice {
     }
     PairwiseProblem::Pair pair{*writer, reader, {}};
     for (const Operator& out : options_[*writer]) {
-      const bool divided = leaves_divided(out);
+      const bool sharded = leaves_sharded(out);
       for (const Operator& in : options_[reader]) {
-        pair.costs.push_back(ranked(time_s(divided, in), 0));
+        pair.costs.push_back(ranked(time_s(sharded, in), 0));
       }
     }
     problem_.pairs.push_back(std::move(pair));
@@ -282,16 +282,16 @@ LayerSharding find_layer_sharding(const LayerInput& layer, const ShardingInput& 
   return SplitChoice(layer, input, how, place, aim).solve(most_entries);
 }
 
-DividedGraph::DividedGraph(const Graph& graph) : graph_(graph) {
+ShardedGraph::ShardedGraph(const Graph& graph) : graph_(graph) {
   for (Operator& op : graph_.operators) op.split = Split::replicated;
 }
 
-const Graph& DividedGraph::with(LayerId layer, std::span<const Split> splits) {
-  const Layer& last = graph_.layers[static_cast<std::size_t>(divided_)];
+const Graph& ShardedGraph::with(LayerId layer, std::span<const Split> splits) {
+  const Layer& last = graph_.layers[static_cast<std::size_t>(sharded_)];
   for (OperatorId id = last.first; id < last.last; ++id) {
     graph_.operators[static_cast<std::size_t>(id)].split = Split::replicated;
   }
-  divided_ = layer;
+  sharded_ = layer;
   const Layer& range = graph_.layers[static_cast<std::size_t>(layer)];
   assert(splits.size() == static_cast<std::size_t>(range.last - range.first));
   for (std::size_t i = 0; i < splits.size(); ++i) {

@@ -36,17 +36,17 @@ struct ShardingInput {
                                                ///< the graph's.
   std::vector<bool> is_shared;                 ///< By tensor: a parameter of several layers.
 
-  /// Whether the operator reads such a parameter, and so is divided as the model says.
+  /// Whether the operator reads such a parameter, and so is sharded as the model says.
   bool fixes(const Operator& op) const;
 };
 ShardingInput sharding_input(const Graph& graph);
 
 /// The best way to divide each operator (operator_splits) of a layer over `how.tp` ranks, in time
 /// on the actual network, jointly and exactly: what tensors cost depends on how their writer and
-/// all of their readers are divided, and operators are eliminated one after the other (chip's
+/// all of their readers are sharded, and operators are eliminated one after the other (chip's
 /// elimination.h), as DFModel does with kernels. Tensors enter and leave the layer whole on every
-/// rank, so that layers divided any way go with one another. No sharding when how.tp is 1, under
-/// sequence parallelism, when the layer's experts or shared parameters cannot be divided so, or
+/// rank, so that layers sharded any way go with one another. No sharding when how.tp is 1, under
+/// sequence parallelism, when the layer's experts or shared parameters cannot be sharded so, or
 /// when it has more than kMostShardedOperators: `splits` is then empty. Past `most_entries` entries
 /// of a table a local search takes over. Cost: up to cubic in the layer's operators, and the
 /// entries of the tables.
@@ -54,19 +54,19 @@ LayerSharding find_layer_sharding(const LayerInput& layer, const ShardingInput& 
                                   const Execution& how, const LayerPlace& place, ShardingAim aim,
                                   std::size_t most_entries = std::size_t{1} << 20);
 
-/// A copy of a graph in which the operators of one layer at a time are divided as wanted.
-class DividedGraph {
+/// A copy of a graph in which the operators of one layer at a time are sharded as wanted.
+class ShardedGraph {
  public:
-  explicit DividedGraph(const Graph& graph);
+  explicit ShardedGraph(const Graph& graph);
 
-  /// The graph with the layer's operators divided so, and all others done by every rank, until the
+  /// The graph with the layer's operators sharded so, and all others done by every rank, until the
   /// next call. For estimate_layer(), with the layer's `leaving` made whole. Linear in this layer
   /// and that of the last call.
   const Graph& with(LayerId layer, std::span<const Split> splits);
 
  private:
   Graph graph_;
-  LayerId divided_ = 0;
+  LayerId sharded_ = 0;
 };
 
 }  // namespace braid

@@ -36,7 +36,7 @@ ListedExecutions::ListedExecutions(const Profile& profile) {
     for (const Option& option : profile.kinds[kind]) {
       const Key key = key_of(option.how);
       bool& manual = here.try_emplace(key, false).first->second;
-      manual = manual || option.divided.empty();
+      manual = manual || option.sharded.empty();
       first.try_emplace(key, option.how);
     }
     for (const auto& [key, manual] : here) {

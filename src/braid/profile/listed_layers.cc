@@ -46,7 +46,7 @@ class ListedCosts : public LayerCosts {
     for (const Option& option : kinds_[kind]) {
       if (option.how != how) continue;
       KindSharding sharding;
-      if (!option.divided.empty()) sharding = AutoSharding{sharding_of(option), {}};
+      if (!option.sharded.empty()) sharding = AutoSharding{sharding_of(option), {}};
       if (std::find(known.begin(), known.end(), sharding) == known.end()) {
         known.insert(sharding ? known.end() : known.begin(), std::move(sharding));
       }
@@ -82,7 +82,7 @@ class ListedCosts : public LayerCosts {
   const Option* find(std::size_t kind, const KindSharding& sharding, const Execution& how) const {
     const Option* found = nullptr;
     for (const Option& option : kinds_[kind]) {
-      if (option.how != how || option.divided.empty() == sharding.has_value()) continue;
+      if (option.how != how || option.sharded.empty() == sharding.has_value()) continue;
       if (sharding && sharding_of(option) != sharding->name) continue;
       if (found == nullptr || option.cost.time_s() < found->cost.time_s()) {
         found = &option;
@@ -128,7 +128,7 @@ LayerCost with_stated_memory(LayerCost cost, const Precision& precision) {
 ListedLayers::ListedLayers(Profile profile)
     : profile_(std::move(profile)), layers_(without_options(profile_)), executions_(profile_) {
   for (const std::vector<Option>& options : profile_.kinds) {
-    for (const Option& option : options) finds_ = finds_ || !option.divided.empty();
+    for (const Option& option : options) finds_ = finds_ || !option.sharded.empty();
   }
 }
 

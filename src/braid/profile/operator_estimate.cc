@@ -213,7 +213,7 @@ OperatorTimes OperatorEstimate::plain_attention_times(const Attention& op, const
 std::optional<MatMulShape> OperatorEstimate::gemm_shape(const Operator& op,
                                                         const Shard& shard) const {
   if (const auto* o = std::get_if<MatMul>(&op.kind)) {
-    // Divided by heads, of which each is a GEMM.
+    // Sharded by heads, of which each is a GEMM.
     const bool heads = !o->weight && op.split == Split::heads;
     MatMulShape shape{static_cast<double>(o->batch) * (heads ? shard.output : 1),
                       static_cast<double>(o->m),
@@ -223,7 +223,7 @@ std::optional<MatMulShape> OperatorEstimate::gemm_shape(const Operator& op,
     return shape;
   }
   if (const auto* o = std::get_if<Convolution>(&op.kind)) {
-    // Divided by channels, or by whole groups of them.
+    // Sharded by channels, or by whole groups of them.
     const bool groups = shard.input < 1 && shard.output < 1;
     return MatMulShape{static_cast<double>(o->groups) * (groups ? shard.output : 1),
                        static_cast<double>(o->samples * o->out_positions) * shard.tokens,

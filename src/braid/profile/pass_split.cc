@@ -13,7 +13,7 @@ const Option* sibling_of(const Option& option, Recompute recompute,
   Execution how = option.how;
   how.recompute = recompute;
   for (const Option& other : options) {
-    if (other.how != how || other.divided != option.divided) continue;
+    if (other.how != how || other.sharded != option.sharded) continue;
     if (found == nullptr || other.cost.time_s() < found->cost.time_s()) found = &other;
   }
   return found;

@@ -36,10 +36,10 @@ struct EdgeSync {
 };
 
 /// An operator of a layer and how tensor parallelism divides it.
-struct DividedOperator {
+struct ShardedOperator {
   std::string name;
   Split split = Split::replicated;
-  friend bool operator==(const DividedOperator&, const DividedOperator&) = default;
+  friend bool operator==(const ShardedOperator&, const ShardedOperator&) = default;
 };
 
 struct Option {
@@ -49,8 +49,8 @@ struct Option {
   std::vector<EdgeSync> edge_syncs;
   /// Index into System::groups of the devices that the times are for; negative: of any.
   std::int32_t device_group = -1;
-  /// Where a sharding is automatic, not the model's own: the operators that are divided.
-  std::vector<DividedOperator> divided;
+  /// Where a sharding is automatic, not the model's own: the operators that are sharded.
+  std::vector<ShardedOperator> sharded;
   friend bool operator==(const Option&, const Option&) = default;
 };
 
@@ -74,7 +74,7 @@ struct ProfileEdge {
 struct SharedParameter {
   std::vector<std::int32_t> layers;  ///< Ascending, at least two.
   double elements = 0;               ///< Of the whole parameter.
-  bool divided = false;              ///< Over tensor parallel ranks.
+  bool sharded = false;              ///< Over tensor parallel ranks.
   friend bool operator==(const SharedParameter&, const SharedParameter&) = default;
 };
 

@@ -135,30 +135,35 @@ Json option_to_json(const Option& option) {
           Json::array({sync.edge, sync.forward_bytes, sync.backward_bytes}));
     }
   }
-  if (!option.divided.empty()) {
-    json["divided"] = Json::object();
-    for (const DividedOperator& op : option.divided) {
-      json["divided"][op.name] = name_in(split_names, op.split);
+  if (!option.sharded.empty()) {
+    json["sharded"] = Json::object();
+    for (const ShardedOperator& op : option.sharded) {
+      json["sharded"][op.name] = name_in(split_names, op.split);
     }
   }
   return json;
 }
 
-std::vector<DividedOperator> divided_from_json(const Value& value) {
-  std::vector<DividedOperator> divided;
+/// Files written before say "divided".
+Value sharded_in(const Value& value) {
+  return value["divided"].exists() ? value["divided"] : value["sharded"];
+}
+
+std::vector<ShardedOperator> sharded_from_json(const Value& value) {
+  std::vector<ShardedOperator> sharded;
   for (const auto& [name, split] : value.members()) {
     const std::string_view text = split.as_string();
     const auto known = std::find_if(split_names.begin(), split_names.end(),
                                     [&](const auto& each) { return each.second == text; });
     if (known == split_names.end()) split.fail("unknown way to divide an operator");
-    divided.push_back({std::string(name), known->first});
+    sharded.push_back({std::string(name), known->first});
   }
-  return divided;
+  return sharded;
 }
 
 Option option_from_json(const Value& value) {
   value.expect_only({"name", "how", "cost", "fixed_bytes", "gradient_bytes", "edge_syncs",
-                     "device_group", "divided"});
+                     "device_group", "sharded", "divided"});
   Option option;
   option.name = value["name"].as_string();
   option.how = execution_from_json(value["how"]);
@@ -172,7 +177,8 @@ Option option_from_json(const Value& value) {
   if (value["device_group"].exists()) {
     option.device_group = static_cast<std::int32_t>(value["device_group"].as_int_in(0, 1 << 30));
   }
-  if (value["divided"].exists()) option.divided = divided_from_json(value["divided"]);
+  const Value sharded = sharded_in(value);
+  if (sharded.exists()) option.sharded = sharded_from_json(sharded);
   const Value syncs = value["edge_syncs"];
   if (syncs.exists()) {
     for (const Value& sync : syncs.elements()) {
@@ -186,13 +192,13 @@ Option option_from_json(const Value& value) {
 }
 
 SharedParameter shared_from_json(const Value& value) {
-  value.expect_only({"layers", "elements", "divided"});
+  value.expect_only({"layers", "elements", "sharded", "divided"});
   SharedParameter parameter;
   for (const Value& layer : value["layers"].elements()) {
     parameter.layers.push_back(static_cast<std::int32_t>(layer.as_int_in(0, 1 << 30)));
   }
   parameter.elements = profile_figure(value["elements"], kMostStated);
-  parameter.divided = value["divided"].as_bool();
+  parameter.sharded = sharded_in(value).as_bool();
   return parameter;
 }
 
@@ -223,7 +229,7 @@ Json to_json(const Profile& profile) {
       Json shared = Json::object();
       shared["layers"] = parameter.layers;
       shared["elements"] = parameter.elements;
-      shared["divided"] = parameter.divided;
+      shared["sharded"] = parameter.sharded;
       json["shared"].push_back(std::move(shared));
     }
   }

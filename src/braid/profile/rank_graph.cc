@@ -97,13 +97,13 @@ class KindShare {
 };
 
 /// What one device has of a tensor: rows of the micro-batch, and features where its writer leaves
-/// them divided.
+/// them sharded.
 void take_share(Tensor& tensor, const Operator* writer, const Execution& how,
                 std::int64_t samples) {
   if (tensor.dims.empty()) return;
   const Shard shard = shard_of(writer == nullptr ? Split::sequence : writer->split, how, samples);
   tensor.dims.front() = part_of(tensor.dims.front(), shard.tokens);
-  if (writer == nullptr || !leaves_divided(*writer)) return;
+  if (writer == nullptr || !leaves_sharded(*writer)) return;
   tensor.dims.back() = part_of(tensor.dims.back(), shard.output);
 }
 

@@ -34,7 +34,7 @@ ShardedLayers::ShardedLayers(const Graph& graph, const Precision& precision, con
       precision_(precision),
       system_(system),
       input_(sharding_input(graph)),
-      divided_(graph),
+      sharded_(graph),
       mapped_(graph, precision, system.groups.front().chip) {}
 
 std::vector<AutoSharding> ShardedLayers::shardings(LayerId layer,
@@ -57,7 +57,7 @@ std::vector<AutoSharding> ShardedLayers::shardings(LayerId layer,
 LayerCost ShardedLayers::cost(LayerId layer, std::span<const OperatorWork> works,
                               const Execution& how, const LayerGroups& groups,
                               const AutoSharding& sharding) {
-  const LayerInput input = {divided_.with(layer, sharding.splits), layer, works,
+  const LayerInput input = {sharded_.with(layer, sharding.splits), layer, works,
                             input_.leaving[static_cast<std::size_t>(layer)], &mapped_};
   return estimate_layer(input, how, {precision_, groups, system_});
 }
@@ -72,36 +72,36 @@ Option ShardedLayers::option(LayerId layer, const Execution& how,
     const Split split = sharding.splits[i];
     if (split == Split::replicated || split == Split::sequence) continue;
     const Operator& op = graph_.operators[static_cast<std::size_t>(range.first) + i];
-    option.divided.push_back({op.name, split});
+    option.sharded.push_back({op.name, split});
   }
-  if (!option.divided.empty()) return option;
+  if (!option.sharded.empty()) return option;
   for (OperatorId id = range.first; id < range.last; ++id) {
     const Operator& op = graph_.operators[static_cast<std::size_t>(id)];
-    option.divided.push_back({op.name, Split::replicated});
+    option.sharded.push_back({op.name, Split::replicated});
   }
   return option;
 }
 
-std::vector<bool> borders_divided(const Graph& graph) {
-  std::vector<bool> divided(graph.layers.size(), false);
+std::vector<bool> borders_sharded(const Graph& graph) {
+  std::vector<bool> sharded(graph.layers.size(), false);
   for (const Operator& op : graph.operators) {
     for (const TensorId id : op.inputs) {
       const OperatorId producer = graph.tensors[static_cast<std::size_t>(id)].producer;
       if (producer < 0) continue;
       const Operator& writer = graph.operators[static_cast<std::size_t>(producer)];
-      if (writer.layer == op.layer || !leaves_divided(writer)) continue;
-      divided[static_cast<std::size_t>(writer.layer)] = true;
-      divided[static_cast<std::size_t>(op.layer)] = true;
+      if (writer.layer == op.layer || !leaves_sharded(writer)) continue;
+      sharded[static_cast<std::size_t>(writer.layer)] = true;
+      sharded[static_cast<std::size_t>(op.layer)] = true;
     }
   }
-  return divided;
+  return sharded;
 }
 
 std::vector<bool> kinds_closed(const Graph& graph) {
-  const std::vector<bool> divided = borders_divided(graph);
+  const std::vector<bool> sharded = borders_sharded(graph);
   std::vector<bool> closed(graph.layers.size(), false);
-  for (std::size_t l = 0; l < divided.size(); ++l) {
-    if (divided[l]) closed[static_cast<std::size_t>(graph.layers[l].kind)] = true;
+  for (std::size_t l = 0; l < sharded.size(); ++l) {
+    if (sharded[l]) closed[static_cast<std::size_t>(graph.layers[l].kind)] = true;
   }
   return closed;
 }

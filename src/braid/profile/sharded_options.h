@@ -17,7 +17,7 @@ struct AutoSharding {
   friend bool operator==(const AutoSharding&, const AutoSharding&) = default;
 };
 
-/// Layers of a model divided as find_layer_sharding() finds best. Keeps references, and one copy of
+/// Layers of a model sharded as find_layer_sharding() finds best. Keeps references, and one copy of
 /// the graph.
 class ShardedLayers {
  public:
@@ -28,7 +28,7 @@ class ShardedLayers {
   /// layer_work(), here and below.
   std::vector<AutoSharding> shardings(LayerId layer, std::span<const OperatorWork> works,
                                       const Execution& how, const LayerGroups& groups) const;
-  /// What the layer costs divided so.
+  /// What the layer costs sharded so.
   LayerCost cost(LayerId layer, std::span<const OperatorWork> works, const Execution& how,
                  const LayerGroups& groups, const AutoSharding& sharding);
   /// An option of a layer that runs so, but for its cost: "tp4:sharded full recompute". Where the
@@ -40,20 +40,20 @@ class ShardedLayers {
   const Precision& precision_;
   const System& system_;
   ShardingInput input_;
-  DividedGraph divided_;
+  ShardedGraph sharded_;
   MappedLayers mapped_;
 };
 
-/// Layers that hand a tensor to one another that the graph's own sharding leaves divided: their
+/// Layers that hand a tensor to one another that the graph's own sharding leaves sharded: their
 /// options as the graph divides them only go with one another, not with those that take and leave
 /// every tensor whole. Linear in the graph.
-std::vector<bool> borders_divided(const Graph& graph);
+std::vector<bool> borders_sharded(const Graph& graph);
 
 /// By kind, as many as there are layers at most: whether one of its layers is such.
 std::vector<bool> kinds_closed(const Graph& graph);
 
 /// The degrees of tensor parallelism from 2 to `most`, ascending, that automatic shardings allow:
-/// some operator can be divided, and every layer has a sharding of its own or, where its kind is
+/// some operator can be sharded, and every layer has a sharding of its own or, where its kind is
 /// not closed, the graph's. Cost: the operators of one layer of each kind for each divisor of their
 /// widths.
 std::vector<int> auto_degrees(const Graph& graph, std::int64_t most);

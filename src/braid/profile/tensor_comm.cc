@@ -11,13 +11,13 @@ namespace {
 
 /// cost(collective, bytes): what it comes to among the ranks.
 template <typename Cost>
-TensorComm tensor_comm_by(const Cost& cost, double bytes, bool divided, const TensorNeeds& needs,
+TensorComm tensor_comm_by(const Cost& cost, double bytes, bool sharded, const TensorNeeds& needs,
                           bool sequence_parallel) {
   const auto at_most_all_reduce = [&](Collective collective) {
     return std::min(cost(collective, bytes), cost(Collective::all_reduce, bytes));
   };
   TensorComm comm;
-  if (divided) {
+  if (sharded) {
     if (needs.whole || needs.as_is) comm.forward = at_most_all_reduce(Collective::all_gather);
     if (needs.whole) comm.backward = at_most_all_reduce(Collective::reduce_scatter);
     return comm;
@@ -28,7 +28,7 @@ TensorComm tensor_comm_by(const Cost& cost, double bytes, bool divided, const Te
     }
     comm.backward =
         cost(sequence_parallel ? Collective::reduce_scatter : Collective::all_reduce, bytes);
-  } else if (needs.divided && !sequence_parallel) {
+  } else if (needs.sharded && !sequence_parallel) {
     comm.backward = at_most_all_reduce(Collective::all_gather);
   }
   return comm;
@@ -77,19 +77,19 @@ TensorComm operator_comm_by(const Cost& cost, const Operator& op, double output_
 
 TensorNeeds& TensorNeeds::operator|=(const TensorNeeds& other) {
   whole |= other.whole;
-  divided |= other.divided;
+  sharded |= other.sharded;
   as_is |= other.as_is;
   return *this;
 }
 
-bool leaves_divided(const Operator& op) {
+bool leaves_sharded(const Operator& op) {
   if (op.split == Split::vocab) return std::holds_alternative<MatMul>(op.kind);
   // Its states are gathered step by step.
   if (std::holds_alternative<Recurrent>(op.kind)) return false;
   return !in_replicated_region(op.split);
 }
 
-TensorNeeds needs_of(const Operator& reader, TensorId tensor, bool divided,
+TensorNeeds needs_of(const Operator& reader, TensorId tensor, bool sharded,
                      bool sequence_parallel) {
   switch (reader.split) {
     case Split::column:
@@ -100,7 +100,7 @@ TensorNeeds needs_of(const Operator& reader, TensorId tensor, bool divided,
       return {false, false, true};
     case Split::heads:
       // What all heads read, such as keys that they share, gets a gradient from each.
-      return {!divided, divided, false};
+      return {!sharded, sharded, false};
     case Split::row:
     case Split::features:
       return {false, true, false};
@@ -115,20 +115,20 @@ TensorNeeds needs_of(const Operator& reader, TensorId tensor, bool divided,
   return {};
 }
 
-TensorComm tensor_comm(double bytes, bool divided, const TensorNeeds& needs, bool sequence_parallel,
+TensorComm tensor_comm(double bytes, bool sharded, const TensorNeeds& needs, bool sequence_parallel,
                        const GroupSpan& ranks, const System& system) {
   const auto time_s = [&](Collective collective, double of) {
     return collective_time(collective, of, ranks, system).time_s;
   };
-  return tensor_comm_by(time_s, bytes, divided, needs, sequence_parallel);
+  return tensor_comm_by(time_s, bytes, sharded, needs, sequence_parallel);
 }
 
-TensorComm tensor_sent(double bytes, bool divided, const TensorNeeds& needs, bool sequence_parallel,
+TensorComm tensor_sent(double bytes, bool sharded, const TensorNeeds& needs, bool sequence_parallel,
                        int ranks) {
   const auto sent = [&](Collective collective, double of) {
     return sent_bytes(collective, of, ranks);
   };
-  return tensor_comm_by(sent, bytes, divided, needs, sequence_parallel);
+  return tensor_comm_by(sent, bytes, sharded, needs, sequence_parallel);
 }
 
 TensorComm operator_comm(const Operator& op, double output_bytes, double rows, const Execution& how,

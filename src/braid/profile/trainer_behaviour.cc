@@ -85,7 +85,7 @@ const std::vector<BehaviourFlag>& behaviour_flags() {
       {"padded_experts", &TrainerBehaviour::padded_experts,
        "experts have capacity for the average, tokens beyond it are dropped"},
       {"predictions_with_head", &TrainerBehaviour::predictions_with_head,
-       "what predicts further tokens (MTP) is one layer with the head"},
+       "MTP modules and the head are one layer"},
       {"overlapped_tensor_parallel", &TrainerBehaviour::overlapped_tensor_parallel,
        "input gradients are summed over tensor-parallel ranks behind the weights' gradients"},
       {"overlapped_dispatch", &TrainerBehaviour::overlapped_dispatch,

@@ -25,7 +25,7 @@ struct TrainerBehaviour {
   bool fused_experts = false;   ///< Experts' GEMMs take biases and clamps along.
   bool padded_experts = false;  ///< Experts have room for the average; tokens beyond are dropped.
   // How layers run.
-  /// What predicts further tokens (MTP) runs with the head: the two are one layer, of one stage.
+  /// MTP modules run with the head: they are one layer, of one stage.
   bool predictions_with_head = false;
   /// Input gradients are summed over tensor-parallel ranks behind the weights' gradients.
   bool overlapped_tensor_parallel = true;
@@ -64,7 +64,7 @@ const std::vector<BehaviourFlag>& behaviour_flags();
 void adapt_precision(const TrainerBehaviour& does, Precision& precision);
 
 /// Makes `graph` what the trainer runs: plain or flash attention, fused or padded operators, one
-/// layer of what predicts further tokens and the head.
+/// layer of MTP modules and the head.
 /// Linear in the operators.
 void adapt_graph(const TrainerBehaviour& does, Graph& graph);
 

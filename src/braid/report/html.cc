@@ -82,7 +82,7 @@ std::string stages_section(const Plan& plan) {
   return text;
 }
 
-/// Empty when all layers are divided as the model says.
+/// Empty when all layers are sharded as the model says.
 std::string sharding_section(const Plan& plan) {
   const std::vector<std::string> lines = sharding_text(plan);
   if (lines.empty()) return "";

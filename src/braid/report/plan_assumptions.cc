@@ -51,7 +51,7 @@ std::string mapping_assumption(const Graph& graph, const Plan& plan) {
     const std::vector<OperatorWork> works = layer_work(graph, layer);
     for (const Option& option : plan.profile.kinds[kind]) {
       const Chip& chip = plan.system.groups[at(std::max(0, option.device_group))].chip;
-      if (!maps_layers(chip) || !option.divided.empty()) continue;
+      if (!maps_layers(chip) || !option.sharded.empty()) continue;
       const MappedTimes times =
           mapped_times(graph, layer, works, option.how, leaving[l], {plan.precision, chip});
       if (times.least_s > 0) {

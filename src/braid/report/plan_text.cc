@@ -221,7 +221,7 @@ std::string sharding_paragraph(const Plan& plan) {
   constexpr std::size_t kMost = 12;
   const std::vector<std::string> lines = sharding_text(plan);
   if (lines.empty()) return "";
-  std::string text = "Automatic sharding: how layers are divided over tensor parallel ranks\n";
+  std::string text = "Automatic sharding: how layers are sharded over tensor parallel ranks\n";
   for (std::size_t i = 0; i < std::min(kMost, lines.size()); ++i) text += "  " + lines[i] + "\n";
   if (lines.size() > kMost) {
     text += fmt::format("  and {} more: the plan's file (-o) has all\n", lines.size() - kMost);

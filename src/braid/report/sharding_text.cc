@@ -25,7 +25,7 @@ std::vector<Use> uses_of(const Plan& plan) {
       for (std::size_t i = 0; i < chunk.layers.size(); ++i) {
         const Option& option =
             options_of(plan.profile, chunk.layers[i])[static_cast<std::size_t>(chunk.options[i])];
-        if (option.divided.empty()) continue;
+        if (option.sharded.empty()) continue;
         auto use = std::find_if(uses.begin(), uses.end(),
                                 [&](const Use& other) { return other.option == &option; });
         if (use == uses.end()) use = uses.insert(use, {&option, chunk.layers[i], 0});
@@ -45,7 +45,7 @@ std::vector<std::string> sharding_text(const Plan& plan) {
     std::string& line =
         lines.emplace_back(fmt::format("{}x {} {}:", use.count, layer, use.option->name));
     const char* separator = " ";
-    for (const DividedOperator& op : use.option->divided) {
+    for (const ShardedOperator& op : use.option->sharded) {
       // Mostly "block0.mlp.up" of the layer "block0".
       const bool inside = op.name.rfind(layer + ".", 0) == 0;
       line += fmt::format("{}{} {}", separator, inside ? op.name.substr(layer.size() + 1) : op.name,

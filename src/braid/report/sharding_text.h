@@ -7,9 +7,9 @@
 
 namespace braid {
 
-/// How layers of the plan are divided over tensor-parallel ranks where the model does not say so,
+/// How layers of the plan are sharded over tensor-parallel ranks where the model does not say so,
 /// a line for each way of running a kind of layer, in order of first use: "48x block0 tp4:sharded:
-/// attention.qkv column, …". Empty when all are divided as the model says.
+/// attention.qkv column, …". Empty when all are sharded as the model says.
 std::vector<std::string> sharding_text(const Plan& plan);
 
 }  // namespace braid

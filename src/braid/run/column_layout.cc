@@ -13,7 +13,7 @@
 namespace braid {
 namespace {
 
-/// Features side by side that are divided by themselves.
+/// Features side by side that are sharded by themselves.
 struct FeatureBlock {
   std::int64_t width = 0;
   std::int64_t units = 0;  ///< That stay together: heads.

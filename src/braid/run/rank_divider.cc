@@ -114,7 +114,7 @@ RankDivider::Form RankDivider::form_for(const ProgramNode& node) const {
     case Split::vocab:
       return std::holds_alternative<MatMul>(op_->kind) ? Form::share : Form::whole;
     case Split::row:
-      return Form::divided;
+      return Form::sharded;
     case Split::heads:
     case Split::features:
       return Form::as_is;
@@ -148,15 +148,15 @@ void RankDivider::add(NodeId number) {
       input = in_form(input, form);
     }
   }
-  const bool divided = std::any_of(node.inputs.begin(), node.inputs.end(),
-                                   [&](ValueId id) { return id >= 0 && is_divided(id); });
+  const bool sharded = std::any_of(node.inputs.begin(), node.inputs.end(),
+                                   [&](ValueId id) { return id >= 0 && is_sharded(id); });
   const bool by_features = op_->split == Split::heads || op_->split == Split::features;
-  if (stage_.cp == 1 && by_features && !divided) refuse("reads nothing that is divided");
+  if (stage_.cp == 1 && by_features && !sharded) refuse("reads nothing that is sharded");
   const std::string operation = node.operation;
   if (operation == "MatMul" || operation == "Gemm") return add_product(std::move(node));
   if (operation == "Gather" && is_by_entries()) return add_lookup(std::move(node));
   if (operation == "Experts") return add_experts(std::move(node));
-  if (!divided) return add_undivided(std::move(node));
+  if (!sharded) return add_unsharded(std::move(node));
   if (operation == "Gather") return add_lookup(std::move(node));
   if (is_binary(operation) || is_function(operation)) return add_elementwise(std::move(node));
   if (operation == "Reshape") return add_reshape(std::move(node));

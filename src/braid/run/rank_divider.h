@@ -33,9 +33,9 @@ class RankDivider {
   /// What an operator wants of a value.
   enum class Form : std::uint8_t {
     whole,    ///< All of it, for work that each rank does alike.
-    share,    ///< All of it, for work that is divided: its gradient is summed.
+    share,    ///< All of it, for work that is sharded: its gradient is summed.
     rows,     ///< By rows, under sequence or context parallelism.
-    divided,  ///< By the last dimension.
+    sharded,  ///< By the last dimension.
     as_is,
   };
 
@@ -43,7 +43,7 @@ class RankDivider {
   void add_stored(const ProgramNode& node);
   Form form_for(const ProgramNode& node) const;
   Form form_of_rows(const ProgramNode& node) const;
-  /// Whether the operator's table or logits are divided by entries.
+  /// Whether the operator's table or logits are sharded by entries.
   bool is_by_entries() const { return stage_.cp == 1 && op_->split == Split::vocab; }
   bool works_by_rows() const;
   bool can_be_rows(const Shape& shape) const;
@@ -57,7 +57,7 @@ class RankDivider {
   ValueId of_first(ValueId value);
 
   // Rules. Each writes the node with these operands, and its result's shape and layout.
-  void add_undivided(ProgramNode node);
+  void add_unsharded(ProgramNode node);
   void add_product(ProgramNode node);
   void add_product_of_two(ProgramNode node, const ValueLayout& layout);
   void add_lookup(ProgramNode node);
@@ -72,7 +72,7 @@ class RankDivider {
   /// The same of partial sums, which are summed.
   void finish_partial(ProgramNode node, Shape shape);
 
-  /// Shape of a node's result where it is not divided; empty where it is not known.
+  /// Shape of a node's result where it is not sharded; empty where it is not known.
   Shape shape_of(const ProgramNode& node) const;
   std::vector<std::int64_t> constant(ValueId value) const;
   ValueId integers(const std::vector<std::int64_t>& numbers);
@@ -80,7 +80,7 @@ class RankDivider {
   const Shape& shape(ValueId value) const { return shapes_[at(value)]; }
   const ValueLayout& layout(ValueId value) const { return layouts_[at(value)]; }
   bool is_stored(ValueId value) const { return value >= 0 && !varies_[at(value)]; }
-  bool is_divided(ValueId value) const { return !is_stored(value) && !layout(value).is_whole(); }
+  bool is_sharded(ValueId value) const { return !is_stored(value) && !layout(value).is_whole(); }
   [[noreturn]] void refuse(const std::string& what) const;
 
   const StageToShard& stage_;

@@ -104,7 +104,7 @@ Shape RankDivider::shape_of(const ProgramNode& node) const {
   return keeps ? x : Shape();
 }
 
-void RankDivider::add_undivided(ProgramNode node) {
+void RankDivider::add_unsharded(ProgramNode node) {
   Shape shape = shape_of(node);
   for (ValueId& input : node.inputs) {
     if (is_stored(input)) input = of_first(input);
@@ -118,7 +118,7 @@ void RankDivider::add_product(ProgramNode node) {
   if (!is_stored(w) || is_stored(x)) return add_product_of_two(std::move(node), of);
   Shape result = shape_of(node);
   const bool by_columns = is_by_entries() || (stage_.cp == 1 && op_->split == Split::column);
-  if (of.is_whole() && !by_columns) return add_undivided(std::move(node));
+  if (of.is_whole() && !by_columns) return add_unsharded(std::move(node));
   if (shape(w).size() != 2 || integer_of(node, "transA", 0) != 0) {
     refuse("multiplies by weights of other than two dimensions");
   }
@@ -143,18 +143,18 @@ void RankDivider::add_product(ProgramNode node) {
 void RankDivider::add_product_of_two(ProgramNode node, const ValueLayout& of) {
   // Rows of queries see all keys, and rows of weights all values.
   const bool by_rows = of.axis == static_cast<std::int32_t>(shape(node.inputs[0]).size()) - 2;
-  if (stage_.cp > 1 && by_rows && is_divided(node.inputs[1])) {
+  if (stage_.cp > 1 && by_rows && is_sharded(node.inputs[1])) {
     node.inputs[1] = gathered(node.inputs[1], true);
     Shape result = shape_of(node);
     return finish(std::move(node), std::move(result), of);
   }
   const ValueId b = node.inputs[1];
-  if (!is_divided(node.inputs[0]) && !is_divided(b)) return add_undivided(std::move(node));
+  if (!is_sharded(node.inputs[0]) && !is_sharded(b)) return add_unsharded(std::move(node));
   const auto batches = static_cast<std::int32_t>(shape(node.inputs[0]).size()) - 2;
   Shape result = shape_of(node);
-  if (of.is_whole() || of.axis > batches || !is_divided(b) ||
+  if (of.is_whole() || of.axis > batches || !is_sharded(b) ||
       shape(b).size() != shape(node.inputs[0]).size()) {
-    refuse("multiplies what is divided otherwise than by batches");
+    refuse("multiplies what is sharded otherwise than by batches");
   }
   const bool fits =
       of.axis == batches ? is_full(layout(b)) : layout(b).axis == of.axis && lies_in(of, layout(b));
@@ -183,13 +183,13 @@ void RankDivider::add_lookup(ProgramNode node) {
 void RankDivider::add_experts(ProgramNode node) {
   const ValueId x = node.inputs[0], weights = node.inputs[2];
   Shape result = shape_of(node);
-  if (is_divided(x)) {
+  if (is_sharded(x)) {
     const ValueLayout of = layout(x);
     if (of.axis != 0 || layout(node.inputs[1]) != of) refuse("reads columns of tokens");
     return finish(std::move(node), std::move(result), of);
   }
-  if (op_->split != Split::expert || stage_.cp > 1) return add_undivided(std::move(node));
-  if (stage_.whole_experts) return add_undivided(std::move(node));
+  if (op_->split != Split::expert || stage_.cp > 1) return add_unsharded(std::move(node));
+  if (stage_.whole_experts) return add_unsharded(std::move(node));
   if (node.inputs.size() > 3) refuse("has biases behind sums");
   const std::int64_t inner = shape(weights).back();
   if (inner % stage_.sharers() != 0) refuse("has an inner width that the ranks do not divide");
@@ -203,15 +203,15 @@ void RankDivider::add_elementwise(ProgramNode node) {
   const auto rank = std::ssize(result);
   ValueLayout of;
   for (const ValueId input : node.inputs) {
-    if (!of.is_whole() || !is_divided(input)) continue;
+    if (!of.is_whole() || !is_sharded(input)) continue;
     of = layout(input);
     of.axis += static_cast<std::int32_t>(rank - std::ssize(shape(input)));
   }
   for (ValueId& input : node.inputs) {
     ValueLayout own = of;
     own.axis -= static_cast<std::int32_t>(rank - std::ssize(shape(input)));
-    if (is_divided(input)) {
-      if (layout(input) != own) refuse("reads what is divided in two ways");
+    if (is_sharded(input)) {
+      if (layout(input) != own) refuse("reads what is sharded in two ways");
       continue;
     }
     const bool is_broadcast = own.axis < 0 || shape(input)[at(own.axis)] != result[at(of.axis)];
@@ -233,7 +233,7 @@ void RankDivider::add_reshape(ProgramNode node) {
   Shape to = constant(node.inputs[1]);
   auto of = reshaped_layout(layout(x), shape(x), to);
   const auto own = of ? held_shape(*of, to, at(rank_)) : std::nullopt;
-  if (!own) refuse("reshapes what is divided, to " + shape_text(to));
+  if (!own) refuse("reshapes what is sharded, to " + shape_text(to));
   node.inputs[1] = integers(*own);
   finish(std::move(node), std::move(to), std::move(*of));
 }
@@ -282,14 +282,14 @@ void RankDivider::add_concat(ProgramNode node) {
   std::int64_t axis = integer_of(node, "axis", 0);
   if (axis < 0) axis += std::ssize(result);
   const auto any = std::find_if(node.inputs.begin(), node.inputs.end(),
-                                [&](ValueId id) { return is_divided(id); });
+                                [&](ValueId id) { return is_sharded(id); });
   ValueLayout of = layout(*any);
   if (of.axis != axis) {
     for (ValueId& input : node.inputs) {
-      if (is_stored(input) || (is_divided(input) && layout(input) != of)) {
-        refuse("joins what is divided in two ways");
+      if (is_stored(input) || (is_sharded(input) && layout(input) != of)) {
+        refuse("joins what is sharded in two ways");
       }
-      if (!is_divided(input)) input = taken(input, of);
+      if (!is_sharded(input)) input = taken(input, of);
     }
     return finish(std::move(node), std::move(result), std::move(of));
   }
@@ -297,7 +297,7 @@ void RankDivider::add_concat(ProgramNode node) {
   of.held.assign(at(stage_.sharers()), {});
   std::int64_t before = 0;
   for (const ValueId input : node.inputs) {
-    if (!is_divided(input) || layout(input).axis != axis) refuse("joins what is not divided");
+    if (!is_sharded(input) || layout(input).axis != axis) refuse("joins what is not sharded");
     for (std::size_t r = 0; r < of.held.size(); ++r) {
       const auto held = held_indices(layout(input), shape(input), r);
       if (!held) refuse("joins parts of rows");
@@ -323,14 +323,14 @@ void RankDivider::add_along(ProgramNode node) {
     } else if (const AttributeValue* listed = node.attribute("axes")) {
       axes = std::get<std::vector<std::int64_t>>(*listed);
     }
-    if (axes.empty()) refuse("sums what is divided");
+    if (axes.empty()) refuse("sums what is sharded");
   }
   const bool keeps = !reduces || integer_of(node, "keepdims", 1) != 0;
   Shape result = shape_of(node);
   std::int32_t shift = 0;
   for (std::int64_t axis : axes) {
     if (axis < 0) axis += rank;
-    if (axis == of.axis) refuse("sums or normalises along what is divided");
+    if (axis == of.axis) refuse("sums or normalises along what is sharded");
     if (!keeps && axis < of.axis) ++shift;
   }
   of.axis -= shift;

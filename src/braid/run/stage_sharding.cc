@@ -83,7 +83,7 @@ RankProgram with_own_experts(const StageToShard& stage, RankProgram of, int rank
       if (weight == missing.end() || weight->shape.front() % stage.ep != 0 ||
           of.parts.contains(weight->value)) {
         throw Error(fmt::format("{} has expert parallelism {}, which does not go with how {} is "
-                                "divided",
+                                "sharded",
                                 stage.name, stage.ep, of.program.values[at(node.inputs[i])].name),
                     "plan with --ep 1, or with whole experts");
       }
@@ -118,17 +118,17 @@ StageSharding sharded_stage(const StageToShard& stage) {
     divide_experts(stage, sharding);
     return sharding;
   }
-  std::vector<std::vector<NodeId>> divided;
+  std::vector<std::vector<NodeId>> sharded;
   for (int rank = 0; rank < sharding.sharers; ++rank) {
     RankDivider divider(stage, rank);
     for (const std::vector<NodeId>* segment : stage.segments) divider.add_segment(*segment);
     std::vector<std::vector<NodeId>> segments = divider.hold_parts();
-    assert(divided.empty() || divided == segments);
-    divided = std::move(segments);
+    assert(sharded.empty() || sharded == segments);
+    sharded = std::move(segments);
     if (rank == 0) sharding.layouts = divider.layouts();
     sharding.ranks.push_back(divider.take());
   }
-  for (std::size_t s = 0; s < divided.size(); ++s) *stage.segments[s] = std::move(divided[s]);
+  for (std::size_t s = 0; s < sharded.size(); ++s) *stage.segments[s] = std::move(sharded[s]);
   divide_experts(stage, sharding);
   return sharding;
 }

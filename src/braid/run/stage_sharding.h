@@ -12,15 +12,15 @@
 namespace braid {
 
 // Operations of kBraidDomain that a rank of a tensor-parallel group does beside the model's. A
-// value is whole on each rank or divided, and so is its gradient. A parameter's gradient is a
+// value is whole on each rank or sharded, and so is its gradient. A parameter's gradient is a
 // rank's share of a sum over all ranks that hold it.
 //
 //   operation       forward                         backward
-//   "Share"         what it is                      sum over ranks     read by divided work
+//   "Share"         what it is                      sum over ranks     read by sharded work
 //   "Sum"           sum over ranks                  what it is         of partial results
 //   "Take"          the rank's part                 gather
-//   "GatherAlike"   gather                          the rank's part    read by undivided work
-//   "GatherShare"   gather                          sum, rank's part   read by divided work
+//   "GatherAlike"   gather                          the rank's part    read by unsharded work
+//   "GatherShare"   gather                          sum, rank's part   read by sharded work
 //   "SumTake"       sum, rank's part                gather             of partial results
 //   "TakeStored"    the rank's part of a parameter  into its place
 //   "OfFirst"       a parameter as it is            zero but on the first rank
@@ -58,7 +58,7 @@ struct StageSharding {
   std::vector<RankProgram> ranks;  ///< [rank among those that share experts · sharers + of replica]
 
   /// Rows (indices of the first dimension) of a value that a rank has. The value is whole, or
-  /// divided evenly by rows.
+  /// sharded evenly by rows.
   Interval rows_of(ValueId value, const Shape& shape, int rank) const;
 };
 
@@ -81,9 +81,9 @@ struct StageToShard {
 /// Divides the operators as the graph says (Operator::split; Shoeybi et al. 2019, §3; Korthikanti
 /// et al. 2022, §4): GEMMs by columns and rows, attention by heads, tables and logits by
 /// entries, experts by their inner width, and, under sequence parallelism, what is between by rows.
-/// Under context parallelism everything is divided by rows, and attention gathers keys and values.
+/// Under context parallelism everything is sharded by rows, and attention gathers keys and values.
 /// Ranks that share experts have as many each. Stored tensors of which a rank needs one part alone
-/// are held as that part. Throws Error, naming stage and operator, for what cannot be divided so.
+/// are held as that part. Throws Error, naming stage and operator, for what cannot be sharded so.
 /// Linear in nodes, times ranks.
 StageSharding sharded_stage(const StageToShard& stage);
 

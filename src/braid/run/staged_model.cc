@@ -281,7 +281,7 @@ class Stager {
       for (const ValueId id : part.handed) {
         const ValueLayout& layout = sharding.layouts[at(id)];
         if (layout.is_whole() || (layout.axis == 0 && is_even(layout))) continue;
-        throw Error(fmt::format("{} hands over {}, which lies divided on its {} tensor-parallel "
+        throw Error(fmt::format("{} hands over {}, which lies sharded on its {} tensor-parallel "
                                 "ranks",
                                 stage_name(at(part.stage)), program().values[at(id)].name,
                                 sharding.sharers),
@@ -347,9 +347,9 @@ void check_runnable(const Plan& plan) {
         const Execution& how = option.how;
         if (how.tp != form.tp || how.cp != form.cp || (how.ep != 1 && how.ep != form.ep) ||
             (form.tp > 1 && how.sequence_parallel != form.sequence_parallel)) {
-          refuse("a layer that is divided otherwise than the stage", "plan with other degrees");
+          refuse("a layer that is sharded otherwise than the stage", "plan with other degrees");
         }
-        if (form.tp > 1 && !option.divided.empty()) {
+        if (form.tp > 1 && !option.sharded.empty()) {
           refuse("a layer in a sharding that a search found", "plan with the model's own sharding");
         }
         if (how.offload_activations || how.offload_weights) {

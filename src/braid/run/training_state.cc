@@ -14,7 +14,7 @@ bool is_in(const ParameterGroup& group, std::int32_t rank) {
 }
 
 /// Whether each rank of a group has a part of a row alone.
-bool is_divided(const ParameterGroup& group, std::size_t row) {
+bool is_sharded(const ParameterGroup& group, std::size_t row) {
   if (group.ranks.size() == 1) return false;
   return row == 0 ? group.zero == Zero::parameters : group.zero != Zero::none;
 }
@@ -36,7 +36,7 @@ std::optional<Checkpoint> collected(const RunningRank& own, Checkpoint checkpoin
       TensorHandle whole;
       if (is_in(group, own.rank)) {
         whole = row == 0 ? own.math.weights(g) : own.math.moment(g, row - 1);
-        if (is_divided(group, row)) whole = own.link.gather(g, std::move(whole));
+        if (is_sharded(group, row)) whole = own.link.gather(g, std::move(whole));
       }
       if (own.rank == 0 && first != 0) {
         whole = own.link.receive(own.math.row_room(row_length(model, group)), first, tag);
@@ -63,7 +63,7 @@ void restore(const RunningRank& own, const Checkpoint& checkpoint) {
     std::vector<TensorHandle> rows;
     for (std::size_t row = 0; row < checkpoint_rows(checkpoint.settings.optimizer); ++row) {
       rows.push_back(own.math.row_of_numbers(row_of(checkpoint, model, group, row)));
-      if (!is_divided(group, row)) continue;
+      if (!is_sharded(group, row)) continue;
       const auto place =
           std::find(group.ranks.begin(), group.ranks.end(), own.rank) - group.ranks.begin();
       const std::int64_t length = own.math.row_length(g) / std::ssize(group.ranks);

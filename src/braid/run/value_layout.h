@@ -27,7 +27,7 @@ struct ValueLayout {
   /// Equal units that the dimension, with all after it, is counted in. There may be more of them
   /// than indices: heads that share keys, of which a rank has a part.
   std::int64_t units = 1;
-  /// How often the dimension goes through what is divided, as that of the rows of all heads that
+  /// How often the dimension goes through what is sharded, as that of the rows of all heads that
   /// share keys does through tokens.
   std::int64_t repeats = 1;
   std::vector<std::vector<Interval>> held;  ///< [rank], in units.
@@ -49,11 +49,11 @@ std::optional<std::vector<Interval>> held_indices(const ValueLayout& layout, con
                                                   std::size_t rank);
 
 /// The layout of a reshaped value: the same elements. Nullopt where no dimension of `to` begins
-/// where the divided one of `from` does. Precondition: as many elements, not whole.
+/// where the sharded one of `from` does. Precondition: as many elements, not whole.
 std::optional<ValueLayout> reshaped_layout(const ValueLayout& layout, const Shape& from,
                                            const Shape& to);
 
-/// The layout of what is cut out of the divided dimension, of `size`. Nullopt where a bound lies
+/// The layout of what is cut out of the sharded dimension, of `size`. Nullopt where a bound lies
 /// within a unit, and for dimensions that repeat.
 std::optional<ValueLayout> sliced_layout(const ValueLayout& layout, std::int64_t size,
                                          const Interval& cut);

@@ -6,7 +6,7 @@
 namespace braid {
 namespace {
 
-/// Ranks of `tp` that keep the same part of a layer's cache; 1: it is not divided.
+/// Ranks of `tp` that keep the same part of a layer's cache; 1: it is not sharded.
 std::int64_t duplicates(const ServedLayer& layer, const Engine& engine, std::int64_t tp) {
   const auto divides = [&](std::string_view kind) {
     return std::find(engine.splits_caches.begin(), engine.splits_caches.end(), kind) !=

@@ -8,7 +8,7 @@
 
 namespace braid {
 
-/// Sequences that decode together on all devices of a system, and how they may be divided.
+/// Sequences that decode together on all devices of a system, and how they may be sharded.
 struct DecodeJob {
   const ServedModel* model =
       nullptr;  ///< Attention without windows, states or latents, no experts.

@@ -84,7 +84,7 @@ struct Engine {
   double graph_bytes = 0;           ///< Memory of captured graphs.
   bool static_scales = false;       ///< fp8 with one scale a tensor quantises in the kernel before.
   bool groups_divide_heads = true;  ///< Attention groups may have tensor parallelism of their own.
-  /// Of which attention the caches can be divided by tokens: "attention", "latent".
+  /// Of which attention the caches can be sharded by tokens: "attention", "latent".
   std::vector<std::string> splits_caches;
   EngineKernels kernels;
   EngineFigures figures;

@@ -22,7 +22,7 @@ constexpr double kGroupsFrom = 400;
 /// Devices on which latent attention is split by heads at most: every one keeps the whole cache.
 constexpr std::int64_t kMostLatentRanks = 16;
 
-/// Heads that tensor parallelism does not divide are not divided, nor latent attention over more
+/// Heads that tensor parallelism does not divide are not sharded, nor latent attention over more
 /// ranks than anybody uses: attention is then on as many groups of its own.
 ServingLayout possible_layout(const ServedModel& model, ServingLayout layout) {
   for (const ServedLayer& layer : model.layers) {

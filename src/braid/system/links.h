@@ -68,7 +68,7 @@ struct Flow {
 /// its shares, times each network's achieved share for that message size. This is a lower bound on
 /// max-min fair sharing, and equal to it when all flows look alike. Flows passing through third
 /// devices of a ring or torus are not charged to those. A bandwidth matrix says nothing of shared
-/// links: each flow has its entry, divided among flows between the same two devices.
+/// links: each flow has its entry, shared among flows between the same two devices.
 /// Infinite for flows from a device to itself. Cost: flows x (groups + levels) + sorting.
 std::vector<double> flow_rates(const System& system, std::span<const Flow> flows,
                                double message_bytes);

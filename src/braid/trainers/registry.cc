@@ -114,13 +114,13 @@ void refuse_form(const TrainerLimits& can, const Plan& plan, const std::string& 
   }
 }
 
-/// Are layers divided in ways that were searched for?
+/// Are layers sharded in ways that were searched for?
 bool has_searched_shardings(const Plan& plan) {
   for (const Stage& stage : plan.stages) {
     for (const Chunk& chunk : stage.chunks) {
       for (std::size_t i = 0; i < chunk.layers.size(); ++i) {
         const auto& options = options_of(plan.profile, chunk.layers[i]);
-        if (!options[static_cast<std::size_t>(chunk.options[i])].divided.empty()) return true;
+        if (!options[static_cast<std::size_t>(chunk.options[i])].sharded.empty()) return true;
       }
     }
   }

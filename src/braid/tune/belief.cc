@@ -131,13 +131,13 @@ double expected_loss(const Belief& belief, std::size_t i) {
   return sum / static_cast<double>(draws);
 }
 
-std::vector<std::size_t> worth_measuring(Belief belief, double noise_variance, double worth,
+std::vector<std::size_t> worth_measuring(Belief belief, double noise_variance, double least_gain,
                                          std::size_t count) {
   std::vector<std::size_t> chosen;
   while (chosen.size() < count) {
     const std::vector<double> gains = knowledge_gradients(belief, noise_variance);
     const auto best = std::max_element(gains.begin(), gains.end());
-    if (best == gains.end() || *best <= worth) break;
+    if (best == gains.end() || *best <= least_gain) break;
     const auto i = static_cast<std::size_t>(best - gains.begin());
     chosen.push_back(i);
     observe(belief, i, belief.mean[i], noise_variance);

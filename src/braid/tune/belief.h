@@ -45,8 +45,8 @@ double expected_loss(const Belief& belief, std::size_t i);
 
 /// What to measure next, one after the other, at most `count`: each has the greatest knowledge
 /// gradient when those before it are measured and come out as they are expected; ends where that is
-/// at most `worth`.
-std::vector<std::size_t> worth_measuring(Belief belief, double noise_variance, double worth,
+/// at most `least_gain`.
+std::vector<std::size_t> worth_measuring(Belief belief, double noise_variance, double least_gain,
                                          std::size_t count);
 
 }  // namespace braid

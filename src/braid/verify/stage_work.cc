@@ -345,7 +345,7 @@ std::vector<double> shared_sums_s(const Plan& plan) {
       const Parallelism p = form_of(plan, s);
       const bool sharded = p.zero == Zero::gradients || p.zero == Zero::parameters;
       const double copies =
-          (parameter.divided ? p.tp : 1) * (sharded ? static_cast<double>(p.dp) * p.cp : 1.0);
+          (parameter.sharded ? p.tp : 1) * (sharded ? static_cast<double>(p.dp) * p.cp : 1.0);
       gradient_bytes = std::max(
           gradient_bytes,
           parameter.elements / copies *

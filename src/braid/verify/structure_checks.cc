@@ -156,8 +156,8 @@ std::string chunk_options_fault(const Plan& plan) {
           return fmt::format("layer {} has a cost below zero or infinite", layer);
         const std::string other = difference(option.how, form, stage.own.has_value());
         if (!other.empty()) return fmt::format("layer {} runs with {}", layer, other);
-        if (!option.divided.empty() && (form.tp == 1 || form.sequence_parallel)) {
-          return fmt::format("layer {} is divided by operators {}", layer,
+        if (!option.sharded.empty() && (form.tp == 1 || form.sequence_parallel)) {
+          return fmt::format("layer {} is sharded by operators {}", layer,
                              form.tp == 1 ? "over one rank" : "under sequence parallelism");
         }
         const std::string elsewhere =

@@ -81,7 +81,7 @@ class OptionMaker {
 /// The table that the layers with embedding parameters share.
 void add_shared_table(const AmpModel& model, Profile& profile) {
   SharedParameter table;
-  table.divided = true;
+  table.sharded = true;
   for (std::size_t l = 0; l < model.layers.size(); ++l) {
     const double elements = model.layers[l].embedding_parameters;
     if (elements <= 0) continue;

@@ -17,7 +17,7 @@ namespace braid {
 ///
 /// Of a time, issuing the operators (AmpLayer::operators times the host's time for one,
 /// Efficiency::host_operator_s) does not grow with the micro-batch; the rest at t = 1 is work,
-/// which is divided by t; what is left at t > 1 is communication, which grows as its messages take
+/// which is sharded by t; what is left at t > 1 is communication, which grows as its messages take
 /// longer on the node's network (NetworkLevel::half_bytes). The backward pass has twice the work,
 /// but communicates as much and is issued in the same time: twice the operators without the
 /// interpreter (Paszke et al. 2019, section 5.1). Times at t = 1 are needed to tell work from

@@ -185,7 +185,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, MixedPlans, ::testing::Range<std::uint64_t>(0, 5
 
 // Stages may divide layers as was found on their own kind of device.
 TEST(MixedPlanner, AutoShardingsAreTheBestOfAllPipelines) {
-  int found = 0, better = 0, divided = 0;
+  int found = 0, better = 0, sharded = 0;
   for (std::uint64_t seed = 5000; seed < 5020; ++seed) {
     TinyMixedJob tiny(seed);
     const double written_s = AllPipelines(tiny.job, tiny.system, tiny.space).least_s();
@@ -207,13 +207,13 @@ TEST(MixedPlanner, AutoShardingsAreTheBestOfAllPipelines) {
     better += expected_s < 0.999 * written_s ? 1 : 0;
     bool any = false;
     for (const auto& kind : candidate.plan.profile.kinds) {
-      for (const Option& option : kind) any = any || !option.divided.empty();
+      for (const Option& option : kind) any = any || !option.sharded.empty();
     }
-    divided += any ? 1 : 0;
+    sharded += any ? 1 : 0;
   }
   EXPECT_GT(found, 10);
   EXPECT_GT(better, 0);
-  EXPECT_GE(divided, better);
+  EXPECT_GE(sharded, better);
 }
 
 TEST(MixedPlanner, TwoEqualGroupsAreOne) {

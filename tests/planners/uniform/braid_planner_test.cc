@@ -203,7 +203,7 @@ TEST(BraidPlanner, AgreesWithExhaustiveSearch) {
   EXPECT_GT(optimal, feasible / 2);
 }
 
-/// A model with experts, whole ones better than divided ones where messages are slow.
+/// A model with experts, whole ones better than sharded ones where messages are slow.
 Graph expert_graph(int layers) {
   ModelOptions options;
   options.seq_len = 64;

@@ -71,7 +71,7 @@ TEST(StatedService, IsThePlanWhoseLinesItReads) {
   }
 }
 
-TEST(StatedService, DraftsAndDividedCachesComeBack) {
+TEST(StatedService, DraftsAndShardedCachesComeBack) {
   const ServedModel draft = load_served_model("llama-3-8b");
   for (const char* engine : {"vllm", "sglang", "trtllm"}) {
     SCOPED_TRACE(engine);
@@ -83,7 +83,7 @@ TEST(StatedService, DraftsAndDividedCachesComeBack) {
     job.draft = {&draft, 0.8, 0};
     expect_round_trip(with, job, "llama-3-8b");
   }
-  // Groups, stages and divided caches that no plan above may have.
+  // Groups, stages and sharded caches that no plan above may have.
   const ServingFixture with("deepseek-v3", "dgx-h200:32", "vllm");
   ServingPlan plan;
   plan.decode = {

@@ -16,7 +16,7 @@ struct PlaceOptions {
   std::int64_t threads = 1;      ///< As the backends were told, for the store.
   double cost_per_kernel_s = 0;  ///< What starting a kernel takes beside its measured time.
   double kernel_limit_s = 30;    ///< After which a kernel that is measured is taken to hang.
-  /// Into how many parts a program is divided at most for regions of backends
+  /// Into how many parts a program is cut at most for regions of backends
   /// (region_candidates()); 0: kernels alone.
   std::int64_t region_parts = 0;
 };

@@ -64,7 +64,7 @@ std::optional<Zero> next_stage(Zero zero, const SpaceLimits& limits, const Space
 }
 
 bool has_more_dimensions(const Configuration& configuration, const SpaceOptions& options) {
-  return std::popcount(divided_dimensions(configuration)) > options.most_dimensions;
+  return std::popcount(parallel_dimensions(configuration)) > options.most_dimensions;
 }
 
 /// Whether experts can be spread so: whole ones need sequence parallelism.

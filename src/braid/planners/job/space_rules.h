@@ -47,7 +47,7 @@ inline bool experts_nest(const Execution& how) {
   return ep % how.cp == 0 || how.cp % ep == 0;
 }
 
-/// Beside tensor parallelism experts that are spread are divided by it, or whole, as is asked for.
+/// Beside tensor parallelism experts that are spread are sharded by it, or whole, as is asked for.
 inline bool allows_experts(const SpaceOptions& options, const Execution& how) {
   if (how.tp == 1 || how.ep == 1) return !how.whole_experts;
   return options.whole_experts.value_or(how.whole_experts) == how.whole_experts;

@@ -27,7 +27,7 @@ Ease ease_of(std::span<const PlacedStage> stages, std::int64_t seq_len) {
     config.vp = 1;
     const bool differs = key_of(config) != key_of(stages.front().config);
     const Ease own = ease_of(config, differs || config.sharding != ShardingKind::manual, seq_len);
-    dimensions |= divided_dimensions(config);
+    dimensions |= parallel_dimensions(config);
     ease.offload = ease.offload || own.offload;
     ease.own_layout = ease.own_layout || own.own_layout;
     ease.extreme = ease.extreme || own.extreme;

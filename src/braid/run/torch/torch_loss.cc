@@ -54,7 +54,7 @@ torch::Tensor loss_of(const SyntheticData& data, const LossSamples& samples,
   return sum_of_rows(rows, wanted.reshape({-1})) * weight;
 }
 
-torch::Tensor divided_loss_of(const SyntheticData& data, const LossSamples& samples,
+torch::Tensor sharded_loss_of(const SyntheticData& data, const LossSamples& samples,
                               const torch::Tensor& tensor, const ValueLayout& layout,
                               const Shape& shape, const TorchExchange& exchange) {
   const auto held = held_indices(layout, shape, at(exchange.rank()));

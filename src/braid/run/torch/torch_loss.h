@@ -22,11 +22,11 @@ struct LossSamples {
 torch::Tensor loss_of(const SyntheticData& data, const LossSamples& samples,
                       const torch::Tensor& tensor);
 
-/// The same of a result that the ranks of a group have parts of. Of logits that are divided by
+/// The same of a result that the ranks of a group have parts of. Of logits that are sharded by
 /// columns each has the whole loss and the gradient of its columns, of rows each has the loss of
-/// its rows. `layout` is divided by one of the two dimensions of `shape`. Throws Error where a rank
+/// its rows. `layout` is sharded by one of the two dimensions of `shape`. Throws Error where a rank
 /// has several parts.
-torch::Tensor divided_loss_of(const SyntheticData& data, const LossSamples& samples,
+torch::Tensor sharded_loss_of(const SyntheticData& data, const LossSamples& samples,
                               const torch::Tensor& tensor, const ValueLayout& layout,
                               const Shape& shape, const TorchExchange& exchange);
 

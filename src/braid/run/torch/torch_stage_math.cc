@@ -237,7 +237,7 @@ class TorchStageMath : public StageMath {
     const ValueLayout& layout = staged_.shardings[at(place_.stage)].layouts[at(id)];
     const LossSamples samples{id, first_sample, staged_.batch};
     if (layout.is_whole()) return loss_of(data_, samples, result);
-    return divided_loss_of(data_, samples, result, layout, staged_.model.shapes[at(id)],
+    return sharded_loss_of(data_, samples, result, layout, staged_.model.shapes[at(id)],
                            *exchange_);
   }
 

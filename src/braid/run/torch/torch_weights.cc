@@ -24,13 +24,13 @@ TorchWeights::TorchWeights(const StagedModel& staged, std::span<const ParameterG
           if (id < 0 || values_.contains(id)) continue;
           torch::Tensor weight = initial_weight(own.program, id, settings);
           if (!weight.defined()) continue;
-          const auto divided = own.parts.find(id);
-          if (divided != own.parts.end()) {
+          const auto sharded = own.parts.find(id);
+          if (sharded != own.parts.end()) {
             std::vector<torch::Tensor> held;
-            for (const Interval& each : divided->second.held) {
-              held.push_back(weight.slice(divided->second.axis, each.first, each.last));
+            for (const Interval& each : sharded->second.held) {
+              held.push_back(weight.slice(sharded->second.axis, each.first, each.last));
             }
-            weight = torch::cat(held, divided->second.axis);
+            weight = torch::cat(held, sharded->second.axis);
           }
           if (std::binary_search(parameters.begin(), parameters.end(), id)) {
             weight.requires_grad_(true);

@@ -103,7 +103,7 @@ void read_sglang_arguments(const EngineArguments& to) {
   worker.sequences = tokens_of(given, "--max-running-requests").value_or(0) / groups;
   worker.chunk_tokens = tokens_of(given, "--chunked-prefill-size").value_or(0) / groups;
   if (worker.chunk_tokens == 0 && given.has("--chunked-prefill-size")) {
-    to.notes.emplace_back("--chunked-prefill-size: prompts are taken to be divided into chunks");
+    to.notes.emplace_back("--chunked-prefill-size: prompts are taken to be cut into chunks");
   }
   worker.context = tokens_of(given, "--context-length").value_or(0);
   worker.memory_share = share_of(given, "--mem-fraction-static").value_or(0);

@@ -53,13 +53,13 @@ constexpr std::array kVllmNotModelled = {
     NotModelled{"--swap-space", "caches are taken to stay on the GPUs"},
     NotModelled{"--enable-prefix-caching", "--cached says what share of the input is found there"},
     NotModelled{"--no-enable-prefix-caching", "--cached says what share of the input is found"},
-    NotModelled{"--no-enable-chunked-prefill", "prompts are taken to be divided into chunks"},
+    NotModelled{"--no-enable-chunked-prefill", "prompts are taken to be cut into chunks"},
     NotModelled{"--async-scheduling", "the engine's time of a step is what was measured without"},
     NotModelled{"--enable-dbo", "steps are taken to be one batch"},
     NotModelled{"--enable-lora", "the model is taken to be alone"},
     NotModelled{"--enable-eplb", "experts are taken to be chosen evenly"},
     NotModelled{"--all2all-backend", "exchanges of experts are those that were measured"},
-    NotModelled{"--prefill-context-parallel-size", "prompts are not divided by tokens"}};
+    NotModelled{"--prefill-context-parallel-size", "prompts are not sharded by tokens"}};
 
 /// {"method": "draft_model", "model": M, "num_speculative_tokens": K}
 void read_vllm_drafts(const EngineArguments& to) {

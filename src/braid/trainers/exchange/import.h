@@ -37,7 +37,7 @@ struct Import {
   /// dp 0: what the other degrees leave of the devices. num_micro_batches does not count.
   Parallelism parallel;
   bool says_micro_batch = true;  ///< Otherwise that is 1, or follows from:
-  /// Micro-batches that the batch of a data-parallel rank is divided into; 0: not said.
+  /// Micro-batches that the batch of a data-parallel rank is split into; 0: not said.
   std::int64_t steps_of_batch = 0;
   std::optional<Precision> precision;
   std::vector<BehaviourChange> does;

@@ -129,7 +129,7 @@ std::size_t chunk_of_predictions(const Plan& plan) {
 void check_predictions_of_hybrid(const Plan& plan, const std::string& target) {
   const std::size_t chunks = plan.stages.size() * plan.stages.front().chunks.size();
   if (plan.shape->mtp_modules == 0 || chunk_of_predictions(plan) == chunks - 1) return;
-  throw Error(target + " predicts further tokens of hybrids on the last stage, beside the loss",
+  throw Error(target + " has MTP modules of hybrids on the last stage, beside the loss",
               "plan with --for " + target);
 }
 

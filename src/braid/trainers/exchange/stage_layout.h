@@ -37,7 +37,7 @@ bool is_hybrid(const Plan& plan);
 /// Precondition: the plan has a shape.
 std::size_t chunk_of_predictions(const Plan& plan);
 
-/// Throws Error where a hybrid predicts further tokens elsewhere than on the last stage, where
+/// Throws Error where a hybrid has MTP modules elsewhere than on the last stage, where
 /// HybridModel builds that (mtp_process in megatron/core/models/hybrid/hybrid_model.py). `target`:
 /// for which a plan would have them there.
 void check_predictions_of_hybrid(const Plan& plan, const std::string& target);

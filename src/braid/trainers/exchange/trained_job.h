@@ -7,7 +7,7 @@
 
 namespace braid {
 
-/// What decides whether a trainer has a job at all, however it is divided. Nothing is owned.
+/// What decides whether a trainer has a job at all, however it is sharded. Nothing is owned.
 struct TrainedJob {
   const std::string* model = nullptr;   ///< Its name.
   const std::string* source = nullptr;  ///< Its name in the zoo, or its file.

@@ -127,7 +127,7 @@ Export export_maxtext(const Plan& plan, const std::string& file) {
   }
   if (p.ep > 1 && p.whole_experts) {
     out.warnings.emplace_back(
-        "experts are divided over the tensor axis too, which the plan's are not");
+        "experts are sharded over the tensor axis too, which the plan's are not");
   }
   if (p.order != std::vector<Axis>{Axis::tp, Axis::cp, Axis::dp, Axis::pp}) {
     out.warnings.emplace_back("the order of ranks cannot be expressed: that of mesh_axes is used");

@@ -271,13 +271,13 @@ Import import_megatron(std::string_view text, const std::string& file, const Imp
   p.ep = degree(given, "--expert-model-parallel-size", degree(given, "--moe-expert-parallel-size"));
   read_earlier_arguments(given, run);
   p.sequence_parallel = given.has("--sequence-parallel") && p.tp > 1;
-  // Experts are divided as the other layers where nothing else is said.
+  // Experts are sharded as the other layers where nothing else is said.
   const int expert_tp = degree(given, "--expert-tensor-parallel-size", p.tp);
   const bool has_experts = p.ep > 1 || megatron_experts(given) > 0;
   p.whole_experts = has_experts && p.tp > 1 && expert_tp == 1;
   if (has_experts && expert_tp != 1 && expert_tp != p.tp) {
     run.notes.push_back(
-        fmt::format("--expert-tensor-parallel-size {}: here experts are divided by "
+        fmt::format("--expert-tensor-parallel-size {}: here experts are sharded by "
                     "all {} tensor-parallel ranks",
                     expert_tp, p.tp));
   }

@@ -293,7 +293,7 @@ void read_behaviour(GivenArguments& given, bool recipe, Import& run) {
   }
   if (is_true("--parallelism.disable_loss_parallel") && p.tp > 1) {
     run.notes.emplace_back(
-        "disable_loss_parallel gathers logits before the loss: here it is divided over "
+        "disable_loss_parallel gathers logits before the loss: here it is sharded over "
         "tensor-parallel ranks");
   }
   const std::string optimizer = given.text("--optimizer.name").value_or("AdamW");

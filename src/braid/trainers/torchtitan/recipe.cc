@@ -31,7 +31,7 @@ const TorchtitanModel& check_recipe_runs(const Plan& plan) {
   if (p.ep == 1) return model;
   if (p.tp > 1 && !p.whole_experts) {
     refuse_recipe(
-        "spreads whole experts over tensor-parallel ranks too, and the plan's are divided",
+        "spreads whole experts over tensor-parallel ranks too, and the plan's are sharded",
         "plan with --tp 1 or --ep 1, or use --to torchtitan");
   }
   const std::int64_t ranks = std::int64_t{torchtitan_replicas(p).shard} * p.cp * p.tp;
