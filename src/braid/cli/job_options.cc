@@ -25,7 +25,6 @@
 #include "braid/frontend/model.h"
 #include "braid/graph/working_precision.h"
 #include "braid/plan/names.h"
-#include "braid/planners/piper/variants.h"
 #include "braid/planners/trainer_choice.h"
 #include "braid/system/calibration.h"
 
@@ -39,9 +38,6 @@ constexpr const char* kDegrees = "Degrees";
 constexpr const char* kSearch = "Search";
 constexpr const char* kOutput = "Output";
 constexpr const char* kSeldom = "Seldom needed";
-constexpr const char* kPhaze = "Planner phaze";
-constexpr const char* kPiper = "Planner piper and its variants";
-constexpr const char* kGraphPipe = "Planner graphpipe";
 constexpr int kMostDegree = 1 << 24;
 
 struct DegreeOption {
@@ -180,45 +176,38 @@ void add_planner_options(Verb& app, JobOptions& o) {
                  "The time that phaze makes least: flush (its formula put right, the default), "
                  "simulated, or program (as published)")
       .one_of({"flush", "simulated", "program"})
-      .group(kPhaze);
+      .group(kPhazeOptions);
   app.add_option("--network", o.network,
                  "What piper and its relatives take the cluster for: flat (the default) or levels, "
                  "nodes and what joins them")
       .one_of({"flat", "levels"})
-      .group(kPiper);
+      .group(kPiperOptions);
   app.add_option("--graph", o.graph,
                  "Which stages graphpipe tries: sp (of series-parallel graphs and lines, the "
                  "default) or exact (and all others, of graphs that are not too large)")
       .one_of({"sp", "exact"})
-      .group(kGraphPipe);
+      .group(kGraphPipeOptions);
   app.add_option("--inflight", o.in_flight,
                  "How many micro-batches graphpipe's stages have in flight: least (the fewest that "
                  "lose no time, the default) or table (Jeon 2024, Table 3.2)")
       .one_of({"least", "table"})
-      .group(kGraphPipe);
+      .group(kGraphPipeOptions);
   app.add_option("--stage-options", o.stage_options,
                  "How graphpipe's stages may run: all (each with its own tensor parallelism and "
                  "recomputation, the default) or data (data parallelism alone, as in Jeon 2024)")
       .one_of({"all", "data"})
-      .group(kGraphPipe);
+      .group(kGraphPipeOptions);
 }
 
 bool is_shown(const std::string& heading, const std::vector<std::string>& planners,
               bool from_profile) {
-  const auto any = [&](const auto& takes) {
-    return std::any_of(planners.begin(), planners.end(), takes);
-  };
   if (heading == kLimits || heading == kSeldom || heading == kRunCosts) return false;
   if (heading == kOfProfiles) return from_profile;
-  if (heading == kPhaze) return any([](const std::string& name) { return name == "phaze"; });
-  if (heading == kGraphPipe) {
-    return any([](const std::string& name) { return name == "graphpipe"; });
-  }
-  if (heading != kPiper) return true;
-  return any([](const std::string& name) {
-    return std::any_of(kPiperVariants.begin(), kPiperVariants.end(),
-                       [&](const PiperVariant& variant) { return variant.name == name; });
-  });
+  const auto tells = [&](const PlannerEntry& entry) { return entry.own_options == heading; };
+  return std::none_of(braid::planners().begin(), braid::planners().end(), tells) ||
+         std::any_of(planners.begin(), planners.end(), [&](const std::string& name) {
+           return !name.empty() && tells(find_planner(name));
+         });
 }
 
 namespace {
@@ -436,33 +425,29 @@ ShardingSource parse_sharding(const std::string& name) {
 }
 
 void check_planner_options(const JobOptions& o, const std::vector<const PlannerEntry*>& planners) {
-  const auto any = [&](const auto& takes) {
+  const auto told = [&](std::string_view heading) {
     return std::any_of(planners.begin(), planners.end(),
-                       [&](const PlannerEntry* entry) { return takes(entry->name); });
+                       [&](const PlannerEntry* entry) { return entry->own_options == heading; });
   };
-  if (!o.objective.empty() && !any([](std::string_view name) { return name == "phaze"; })) {
-    throw Error(Where{"", 0, "--objective"}, "is for the planner phaze", "leave it out");
+  const auto is_for = [](std::string_view heading) {
+    return planners_text([&](const PlannerEntry& each) { return each.own_options == heading; });
+  };
+  struct Own {
+    const char* option;
+    const std::string* value;
+    std::string_view heading;
+  };
+  for (const Own& own : {Own{"--objective", &o.objective, kPhazeOptions},
+                         {"--network", &o.network, kPiperOptions},
+                         {"--graph", &o.graph, kGraphPipeOptions},
+                         {"--inflight", &o.in_flight, kGraphPipeOptions},
+                         {"--stage-options", &o.stage_options, kGraphPipeOptions}}) {
+    if (own.value->empty() || told(own.heading)) continue;
+    throw Error(Where{"", 0, own.option}, "is for " + is_for(own.heading), "leave it out");
   }
-  const bool graphpipe = any([](std::string_view name) { return name == "graphpipe"; });
-  if (o.schedule == "greedy" && !graphpipe) {
-    throw Error(Where{"", 0, "--schedule"}, "greedy is for the planner graphpipe",
+  if (o.schedule == "greedy" && !told(kGraphPipeOptions)) {
+    throw Error(Where{"", 0, "--schedule"}, "greedy is for " + is_for(kGraphPipeOptions),
                 "fix gpipe, 1f1b or interleaved, or leave it out");
-  }
-  for (const auto& [option, value] :
-       {std::pair{"--graph", &o.graph}, std::pair{"--inflight", &o.in_flight},
-        std::pair{"--stage-options", &o.stage_options}}) {
-    if (!value->empty() && !graphpipe) {
-      throw Error(Where{"", 0, option}, "is for the planner graphpipe", "leave it out");
-    }
-  }
-  const auto takes_levels = [](std::string_view name) {
-    return std::any_of(
-        kPiperVariants.begin(), kPiperVariants.end(),
-        [&](const PiperVariant& variant) { return variant.name == name && variant.is_piper(); });
-  };
-  if (!o.network.empty() && !any(takes_levels)) {
-    throw Error(Where{"", 0, "--network"}, "is for piper, no-dp, no-tp, no-ar, dp-only and tp-only",
-                "leave it out");
   }
 }
 

@@ -140,7 +140,7 @@ void take_notes(const Import& from, const EvaluateOptions& options, const Loaded
 void look_for_best(const EvaluateOptions& options, const LoadedJob& loaded,
                    const StatedConfiguration& stated, const TrainerLimits& can,
                    ConfigurationEvaluation& evaluation) {
-  const PlannerEntry& planner = find_planner("braid");
+  const PlannerEntry& planner = find_planner(kDefaultPlanner);
   LoadedJob free = loaded;
   free.job.graph = &free.graph;
   free.space = space_of_best(options, loaded);
@@ -173,7 +173,7 @@ int run(EvaluateOptions options, const Verb& verb) {
                 "name one, or put its config.json beside the file of --from; see braid evaluate "
                 "--help");
   }
-  const PlannerEntry& planner = find_planner("braid");
+  const PlannerEntry& planner = find_planner(kDefaultPlanner);
   check_planner_options(options.job, {&planner});
   const std::optional<RunQuestion> question = run_question(options.run);
   LoadedJob loaded;

@@ -47,8 +47,11 @@ void save_plans(const std::string& folder, const Outcome& outcome) {
 
 /// Of the options, whether that of one planner is given to another.
 void check_preference(const PlanOptions& options) {
-  if (!options.fastest || options.planner.empty() || options.planner == "braid") return;
-  throw Error(Where{"", 0, "--fastest"}, "is for the planner braid; others recommend no other plan",
+  if (!options.fastest || options.planner.empty()) return;
+  if (find_planner(options.planner).recommends) return;
+  throw Error(Where{"", 0, "--fastest"}, "is for " + planners_text([](const PlannerEntry& each) {
+                                           return each.recommends;
+                                         }) + "; others recommend no other plan",
               "leave it out");
 }
 
@@ -73,7 +76,8 @@ int run(const PlanOptions& options) {
   if (options.job.model.empty() && !from_profile) {
     throw Error("MODEL is required", "name one, or give --profile; see braid plan --help");
   }
-  const PlannerEntry& planner = find_planner(options.planner.empty() ? "braid" : options.planner);
+  const PlannerEntry& planner =
+      options.planner.empty() ? find_planner(kDefaultPlanner) : find_planner(options.planner);
   check_planner_options(options.job, {&planner});
   ProfileJob job;
   const std::optional<RunQuestion> question = run_question(options.run);

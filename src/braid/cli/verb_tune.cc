@@ -242,7 +242,7 @@ int run(const VerbTuneOptions& options) {
   if (options.job.model.empty()) {
     throw Error("MODEL is required", "name one; see braid tune --help");
   }
-  const PlannerEntry& planner = find_planner("braid");
+  const PlannerEntry& planner = find_planner(kDefaultPlanner);
   LoadedJob loaded;
   load_job(options.job, loaded);
   set_job_trainer(options.job, {&planner}, loaded);

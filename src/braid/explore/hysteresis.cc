@@ -9,6 +9,7 @@
 
 #include "braid/base/parallel.h"
 #include "braid/explore/search_value.h"
+#include "braid/planners/registry.h"
 
 namespace braid {
 namespace {
@@ -31,7 +32,7 @@ std::vector<WalkSetting> walk_settings(const Space& space, std::size_t planner) 
   }
   if (micro_batches.empty()) micro_batches.push_back(options.micro_batch);
   std::vector<std::optional<Recompute>> recomputes{options.recompute};
-  if (!options.recompute && systems.planners[planner] == "phaze") {
+  if (!options.recompute && find_planner(systems.planners[planner]).recomputes_all) {
     recomputes = {Recompute::none, Recompute::full};
   }
   std::vector<WalkSetting> settings;

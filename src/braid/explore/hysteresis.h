@@ -50,9 +50,10 @@ struct HysteresisFinding {
 };
 
 /// The best of a walk for every combination of the other axes' values (memories, networks …), of
-/// the micro-batch sizes that the space lists, and for the planner phaze of activations kept or
-/// computed again, as Phaze has them. Planned exactly, as in search_systems(). The space has a
-/// search over architectures. Cost: its walks' architectures, each planned.
+/// the micro-batch sizes that the space lists, and where a planner recomputes all layers alike
+/// (PlannerEntry::recomputes_all) of activations kept or computed again, as Phaze has them. Planned
+/// exactly, as in search_systems(). The space has a search over architectures. Cost: its walks'
+/// architectures, each planned.
 HysteresisFinding search_by_hysteresis(const Space& space, std::size_t planner,
                                        const HysteresisRule& rule);
 

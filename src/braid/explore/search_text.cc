@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "braid/base/counted.h"
+#include "braid/planners/registry.h"
 
 namespace braid {
 namespace {
@@ -44,7 +45,9 @@ std::string search_text(const Space& space, const PlannerSearch& search) {
   std::string text = fmt::format("{}: of {} the {} ", planner, counted(search.systems, "system"),
                                  search.best.size());
   text += asked.what == SearchFor::front ? "that are Pareto-optimal in " + aim : "with most " + aim;
-  if (planner == "phaze") text += ", by Phaze's time of a batch";
+  if (const auto own = find_planner(planner).own_time; !own.empty()) {
+    text += fmt::format(", by {}", own);
+  }
   text +=
       fmt::format("; {} planned, {} families of others bounded.", search.planned, search.bounded);
   if (search.open_value > 0) {
@@ -98,12 +101,12 @@ std::string joint_text(const Space& space, const PlannerSearch& search,
       "{} the best is {},\nand its own best plan reaches {}. Together: {}, {:.1f} % more.", fixed,
       system_name(space, other.system), figure_text(other.value),
       figure_text(search.best.front().value), 100 * (search.best.front().value / other.value - 1));
-  if (space.axes[kMethodAxis].values[search.planner] == "phaze") {
+  const auto own = find_planner(space.axes[kMethodAxis].values[search.planner]).own_time;
+  if (!own.empty()) {
     text += fmt::format(
-        "\nBoth are {}s/s by Phaze's time of a batch, which is what was searched by; the table's "
-        "are "
-        "by the plan's time on the real network.",
-        unit_of(space));
+        "\nBoth are {}s/s by {}, which is what was searched by; the table's are by the plan's time "
+        "on the real network.",
+        unit_of(space), own);
   }
   return text;
 }

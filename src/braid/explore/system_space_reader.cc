@@ -209,7 +209,7 @@ std::vector<std::string> read_planners(const Value& root) {
     several.fail("'planner' and 'planners' exclude each other", "leave one of them out");
   }
   if (one.exists()) return {std::string(known[word_index(one, "planner", known)])};
-  if (!several.exists()) return {"braid"};
+  if (!several.exists()) return {std::string(kDefaultPlanner)};
   std::vector<std::string> names;
   for (const Value& entry : several.elements()) {
     names.emplace_back(known[word_index(entry, "planner", known)]);
@@ -373,9 +373,10 @@ SystemSearch read_search(const Value& value, const SystemSpace& space) {
               "search for throughput, or give chips a price or a power");
   }
   for (const std::string& name : space.planners) {
-    if (name == "braid" || name == "phaze") continue;
+    if (find_planner(name).bounds_systems) continue;
     what.fail("planner " + in_quotes(name) + " has no bounds for a search",
-              "use planner braid or phaze, or leave 'search' out");
+              "leave 'search' out; it is for " +
+                  planners_text([](const PlannerEntry& each) { return each.bounds_systems; }));
   }
   if (value.is_string()) return search;
   value.expect_only({"for", "keep", "within", "weights", "budget"});

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "braid/base/error.h"
 #include "braid/base/rounding.h"
@@ -65,14 +66,11 @@ enum class Systems : std::uint8_t {
   any,
 };
 
+/// An entry, whose `plan` on_layers() wraps, and what that does around it.
 struct Planner {
-  std::string_view name, description;
-  decltype(PlannerEntry::plan) plan;
+  PlannerEntry entry;
   Systems systems = Systems::homogeneous;
   Recompute start = Recompute::none;  ///< Of the layers' options that its search begins with.
-  bool heterogeneous_stages = false;  ///< Its stages have parallel forms of their own.
-  /// Compared with others where none are named: not where it checks another, or is a part of one.
-  bool compared = true;
 };
 
 consteval std::size_t number_of(std::string_view variant) {
@@ -84,51 +82,63 @@ consteval std::size_t number_of(std::string_view variant) {
 template <std::size_t number>
 constexpr Planner of_piper() {
   constexpr const PiperVariant& variant = kPiperVariants[number];
-  return {.name = variant.name,
-          .description = variant.description,
-          .plan = piper<number>,
-          .heterogeneous_stages = variant.cuts};
+  return {{.name = variant.name,
+           .description = variant.description,
+           .plan = piper<number>,
+           .heterogeneous_stages = variant.cuts,
+           .own_options = variant.is_piper() ? kPiperOptions : ""}};
 }
 
 constexpr std::array kPlanners = {
-    Planner{.name = "braid",
-            .description = "best-first search over all splits, uneven stages, memory options",
-            .plan = plain<plan_braid>,
-            .systems = Systems::any},
+    Planner{{.name = kDefaultPlanner,
+             .description = "best-first search over all splits, uneven stages, memory options",
+             .plan = plain<plan_braid>,
+             .recommends = true,
+             .bounds_systems = true},
+            Systems::any},
+    // Not compared: it checks another.
     Planner{
-        .name = "exhaustive",
-        .description = "every configuration of braid's space evaluated, as a check of its search",
-        .plan = plain<plan_exhaustively>,
-        .systems = Systems::any,
-        .compared = false},
-    Planner{.name = "megatron",
-            .description =
-                "published rule of thumb: tensor within the node, then pipeline, then data; best "
-                "micro-batch, recomputation and split of experts",
-            .plan = plain<plan_megatron>,
-            .start = Recompute::full},
-    Planner{.name = "megatron-rule",
-            .description =
-                "the same rule with micro-batches of one sample, full recomputation, experts whole",
-            .plan = plain<plan_megatron_rule>,
-            .start = Recompute::full,
-            .compared = false},
-    Planner{.name = "amp",
-            .description =
-                "AMP's cost model over pp, dp, tp and micro-batch size, layers assigned exactly",
-            .plan = by_kind<plan_amp, plan_amp_mixed>,
-            .systems = Systems::any},
-    Planner{.name = "amp-sa",
-            .description = "AMP's simulated annealing, 100 steps",
-            .plan = by_kind<plan_amp_sa, plan_amp_sa_mixed>,
-            .systems = Systems::any},
-    Planner{.name = "phaze",
-            .description = "Phaze's placement: flushed 1F1B on a flat network, stages exact",
-            .plan = phaze},
-    Planner{.name = "random",
-            .description = "the best by AMP's cost of 100 strategies drawn at random",
-            .plan = by_kind<plan_random, plan_random_mixed>,
-            .systems = Systems::any},
+        {.name = "exhaustive",
+         .description = "every configuration of braid's space evaluated, as a check of its search",
+         .plan = plain<plan_exhaustively>,
+         .compared = false},
+        Systems::any},
+    Planner{{.name = "megatron",
+             .description =
+                 "published rule of thumb: tensor within the node, then pipeline, then data; best "
+                 "micro-batch, recomputation and split of experts",
+             .plan = plain<plan_megatron>},
+            Systems::homogeneous,
+            Recompute::full},
+    // Not compared: it is a part of another.
+    Planner{
+        {.name = "megatron-rule",
+         .description =
+             "the same rule with micro-batches of one sample, full recomputation, experts whole",
+         .plan = plain<plan_megatron_rule>,
+         .compared = false},
+        Systems::homogeneous,
+        Recompute::full},
+    Planner{{.name = "amp",
+             .description =
+                 "AMP's cost model over pp, dp, tp and micro-batch size, layers assigned exactly",
+             .plan = by_kind<plan_amp, plan_amp_mixed>},
+            Systems::any},
+    Planner{{.name = "amp-sa",
+             .description = "AMP's simulated annealing, 100 steps",
+             .plan = by_kind<plan_amp_sa, plan_amp_sa_mixed>},
+            Systems::any},
+    Planner{{.name = "phaze",
+             .description = "Phaze's placement: flushed 1F1B on a flat network, stages exact",
+             .plan = phaze,
+             .own_options = kPhazeOptions,
+             .bounds_systems = true,
+             .recomputes_all = true,
+             .own_time = "Phaze's time of a batch"}},
+    Planner{{.name = "random",
+             .description = "the best by AMP's cost of 100 strategies drawn at random",
+             .plan = by_kind<plan_random, plan_random_mixed>},
+            Systems::any},
     of_piper<number_of("piper")>(),
     of_piper<number_of("no-dp")>(),
     of_piper<number_of("no-tp")>(),
@@ -136,11 +146,12 @@ constexpr std::array kPlanners = {
     of_piper<number_of("equi")>(),
     of_piper<number_of("equi-no-tp")>(),
     of_piper<number_of("pipedream")>(),
-    Planner{.name = "graphpipe",
-            .description = "stages that form a graph, each with its own replicas (GraphPipe)",
-            .plan = graphpipe,
-            .systems = Systems::any,
-            .heterogeneous_stages = true},
+    Planner{{.name = "graphpipe",
+             .description = "stages that form a graph, each with its own replicas (GraphPipe)",
+             .plan = graphpipe,
+             .heterogeneous_stages = true,
+             .own_options = kGraphPipeOptions},
+            Systems::any},
     of_piper<number_of("dp-only")>(),
     of_piper<number_of("tp-only")>(),
 };
@@ -186,14 +197,15 @@ void correct_times(Outcome& outcome) {
 /// The planner on the systems that it is for, or what stands for them.
 Outcome on_systems(const Planner& planner, const Job& job, const System& system,
                    const PlannerOptions& options, const Budget& budget, const Progress& progress) {
-  if (planner.systems == Systems::any) return planner.plan(job, system, options, budget, progress);
+  if (planner.systems == Systems::any)
+    return planner.entry.plan(job, system, options, budget, progress);
   const PlanFunction alone = [&](const Job& one, const System& slowest, const SpaceOptions& space,
                                  const Budget& most, const Progress& shown) {
     PlannerOptions told = options;
     static_cast<SpaceOptions&>(told) = space;
-    return planner.plan(one, slowest, told, most, shown);
+    return planner.entry.plan(one, slowest, told, most, shown);
   };
-  return plan_for_slowest({alone, std::string(planner.name)}, job, system, options, budget,
+  return plan_for_slowest({alone, std::string(planner.entry.name)}, job, system, options, budget,
                           progress);
 }
 
@@ -209,7 +221,7 @@ Outcome on_layers(const Job& job, const System& system, const PlannerOptions& op
   if (layers->searches_shardings()) looked_at.sharding = ShardingSource::automatic;
   PlannerOptions within = options;
   static_cast<SpaceOptions&>(within) =
-      within_options(job, *layers, options, planner.start, planner.name);
+      within_options(job, *layers, options, planner.start, planner.entry.name);
   Outcome outcome = on_systems(planner, looked_at, system, within, budget, progress);
   keep_what_can_be_told(job.trainer, options.can, outcome);
   correct_times(outcome);
@@ -218,8 +230,10 @@ Outcome on_layers(const Job& job, const System& system, const PlannerOptions& op
 
 template <std::size_t... numbers>
 std::vector<PlannerEntry> all_planners(std::index_sequence<numbers...> /*numbers*/) {
-  return {{kPlanners[numbers].name, kPlanners[numbers].description, on_layers<numbers>,
-           kPlanners[numbers].heterogeneous_stages, kPlanners[numbers].compared}...};
+  std::vector<PlannerEntry> entries{kPlanners[numbers].entry...};
+  constexpr std::array kPlans = {on_layers<numbers>...};
+  for (std::size_t i = 0; i < entries.size(); ++i) entries[i].plan = kPlans[i];
+  return entries;
 }
 
 }  // namespace
@@ -236,7 +250,15 @@ const std::vector<PlannerEntry>& planners() {
   return entries;
 }
 
-const PlannerEntry& find_planner(const std::string& name, const char* option) {
+std::string planners_text(const std::function<bool(const PlannerEntry&)>& is) {
+  std::vector<std::string_view> names;
+  for (const PlannerEntry& entry : planners()) {
+    if (is(entry)) names.push_back(entry.name);
+  }
+  return fmt::format("the planner{} {}", names.size() == 1 ? "" : "s", fmt::join(names, ", "));
+}
+
+const PlannerEntry& find_planner(std::string_view name, const char* option) {
   std::string known;
   for (const PlannerEntry& entry : planners()) {
     if (entry.name == name) return entry;

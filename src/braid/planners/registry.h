@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,8 +14,8 @@
 namespace braid {
 
 //   Job job; job.graph = &graph; job.global_batch = 128;
-//   const Outcome outcome = find_planner("braid").plan(job, system, SpaceOptions{}, Budget{}, {});
-//   if (!outcome.candidates.empty()) outcome.candidates.front().plan;
+//   const Outcome outcome = find_planner(kDefaultPlanner).plan(job, system, SpaceOptions{},
+//   Budget{}, {}); if (!outcome.candidates.empty()) outcome.candidates.front().plan;
 
 /// What any planner may be told: the space, and what is for one of them alone.
 struct PlannerOptions : SpaceOptions {
@@ -32,11 +33,28 @@ struct PlannerEntry {
   Outcome (*plan)(const Job&, const System&, const PlannerOptions&, const Budget&, const Progress&);
   bool heterogeneous_stages = false;  ///< Its stages have parallel forms of their own.
   bool compared = true;               ///< Compared with others where none are named.
+  /// Heading of the options that it and few others are told, such as kPhazeOptions; empty: none.
+  std::string_view own_options = "";
+  bool recommends = false;      ///< May propose a plan that is easier to run than the fastest.
+  bool bounds_systems = false;  ///< A search over systems (explore) has bounds for its plans.
+  bool recomputes_all = false;  ///< Its plans recompute all layers alike.
+  /// The time that it makes least, where that is not the simulated one: "Phaze's time of a batch".
+  std::string_view own_time = "";
 };
+
+inline constexpr const char* kPhazeOptions = "Planner phaze";
+inline constexpr const char* kPiperOptions = "Planner piper and its variants";
+inline constexpr const char* kGraphPipeOptions = "Planner graphpipe";
+
+/// The planner where none is named.
+inline constexpr std::string_view kDefaultPlanner = "braid";
+
 /// All planners, in the order in which they are listed to users.
 const std::vector<PlannerEntry>& planners();
+/// "the planner phaze", "the planners piper, no-dp, tp-only": those for which `is` holds.
+std::string planners_text(const std::function<bool(const PlannerEntry&)>& is);
 /// Throws Error, which names the option, with the known names.
-const PlannerEntry& find_planner(const std::string& name, const char* option = "--planner");
+const PlannerEntry& find_planner(std::string_view name, const char* option = "--planner");
 
 /// The planner `braid` on any system: plan_uniform (uniform/uniform_planner.h) on homogeneous ones;
 /// mixed clusters and bandwidth matrices have one of their own (mixed/mixed_planner.h).

@@ -134,8 +134,6 @@ std::vector<PiperStage> least_memory_stages(const PiperProblem& problem, PiperSo
 
 }  // namespace
 
-bool PiperVariant::is_piper() const { return search == solve_piper; }
-
 PiperProblem PiperVariant::restrict(PiperProblem problem) const {
   for (PiperNode& node : problem.nodes) {
     if (!tp) std::erase_if(node.degrees, [](const PiperDegree& degree) { return degree.tp != 1; });

@@ -23,7 +23,7 @@ struct PiperVariant {
 
   /// Whether it is Piper's search, with less to choose from perhaps. The others take the network as
   /// flat, and data-parallel degrees that sum to at most the micro-batches.
-  bool is_piper() const;
+  constexpr bool is_piper() const { return search == solve_piper; }
   /// The problem with what it leaves out left out; layers may end up without options.
   PiperProblem restrict(PiperProblem problem) const;
   /// Its search on the restricted problem. Stages' options are numbered as in the full one.
