@@ -9,6 +9,14 @@ const std::vector<braid::PlannerEntry>& braid::planners() {
   return names;
 }
 
+const braid::PlannerEntry& braid::find_planner(std::string_view name, const char* /*option*/) {
+  return planners()[name == planners()[0].name ? 0 : 1];
+}
+
+std::string braid::planners_text(const std::function<bool(const PlannerEntry&)>& /*is*/) {
+  return "the planner braid";
+}
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   using namespace braid;
   return fuzz::read_text(bytes, size, [](std::string_view text) {

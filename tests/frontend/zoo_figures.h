@@ -10,7 +10,7 @@
 #include "braid/frontend/hugging_face.h"
 #include "braid/graph/graph.h"
 #include "braid/graph/op_work.h"
-#include "braid/graph/series_parallel.h"
+#include "braid/graph/series_parallel_order.h"
 
 namespace braid {
 
@@ -46,16 +46,14 @@ struct Branching {
   int sources = 0;
   int sinks = 0;
   std::int32_t widest_join = 0;  ///< Most layers that one layer reads.
-  bool series_parallel = false;  ///< With one node before all sources and one after all sinks.
+  bool series_parallel = false;  ///< Its order.
 };
 
 inline Branching branching_of(const Graph& graph) {
   const auto layers = static_cast<std::int32_t>(graph.layers.size());
-  std::vector<std::pair<std::int32_t, std::int32_t>> edges;
   std::vector<std::int32_t> in(graph.layers.size());
   std::vector<std::int32_t> out(graph.layers.size());
   for (const LayerEdge& edge : layer_edges(graph)) {
-    edges.emplace_back(edge.source, edge.target);
     ++out[static_cast<std::size_t>(edge.source)];
     ++in[static_cast<std::size_t>(edge.target)];
   }
@@ -63,17 +61,10 @@ inline Branching branching_of(const Graph& graph) {
   for (std::int32_t l = 0; l < layers; ++l) {
     const auto index = static_cast<std::size_t>(l);
     branching.widest_join = std::max(branching.widest_join, in[index]);
-    if (in[index] == 0) {
-      ++branching.sources;
-      edges.emplace_back(layers, l);
-    }
-    if (out[index] == 0) {
-      ++branching.sinks;
-      edges.emplace_back(l, layers + 1);
-    }
+    if (in[index] == 0) ++branching.sources;
+    if (out[index] == 0) ++branching.sinks;
   }
-  branching.series_parallel =
-      series_parallel(graph.layers.size() + 2, edges, layers, layers + 1).tree.has_value();
+  branching.series_parallel = series_parallel_order(layer_dag(graph)).cuts == 0;
   return branching;
 }
 

@@ -12,7 +12,6 @@
 #include <gtest/gtest.h>
 
 #include "braid/base/document.h"
-#include "braid/chip/cores/check_core_schedule.h"
 #include "braid/chip/cores/schedule_cores.h"
 #include "braid/frontend/model.h"
 #include "braid/graph/training.h"
@@ -22,6 +21,7 @@
 #include "braid/system/catalogue.h"
 
 #include "base/reference_files.h"
+#include "chip/cores/check_core_schedule.h"
 
 namespace braid {
 namespace {

@@ -8,12 +8,12 @@
 
 #include "braid/base/index.h"
 #include "braid/run/dry_run.h"
-#include "braid/run/local_link.h"
 #include "braid/run/rank_engine.h"
 #include "braid/run/training_state.h"
 #include "braid/run/whole_weights.h"
 #include "braid/schedule/order_timing.h"
 
+#include "run_torch/local_link.h"
 #include "run_torch/observed_math.h"
 
 namespace braid::test {

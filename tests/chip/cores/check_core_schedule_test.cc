@@ -1,4 +1,4 @@
-#include "braid/chip/cores/check_core_schedule.h"
+#include "chip/cores/check_core_schedule.h"
 
 #include <string>
 #include <vector>

@@ -9,9 +9,9 @@
 #include <gtest/gtest.h>
 
 #include "braid/base/rounding.h"
-#include "braid/chip/cores/check_core_schedule.h"
 #include "braid/chip/cores/schedule_cores.h"
 
+#include "chip/cores/check_core_schedule.h"
 #include "chip/cores/core_problems.h"
 #include "chip/cores/every_core_schedule.h"
 

@@ -5,12 +5,12 @@
 
 #include <gtest/gtest.h>
 
-#include "braid/chip/cores/check_core_schedule.h"
 #include "braid/chip/cores/schedule_cores.h"
 #include "braid/frontend/model.h"
 #include "braid/graph/graph.h"
 #include "braid/graph/training.h"
 
+#include "chip/cores/check_core_schedule.h"
 #include "chip/cores/layer_problem.h"
 #include "chip/cores/traced_layer.h"
 

@@ -7,13 +7,13 @@
 
 #include "braid/base/infinity.h"
 #include "braid/base/parallel.h"
-#include "braid/chip/systolic/published_cores.h"
 #include "braid/chip/systolic/vector_cycles.h"
 #include "braid/graph/op_work.h"
 #include "braid/graph/operator_fields.h"
 #include "braid/graph/training.h"
 
 #include "chip/systolic/every_kind_graph.h"
+#include "chip/systolic/published_cores.h"
 
 namespace braid {
 namespace {

@@ -9,10 +9,10 @@
 #include "braid/base/document.h"
 #include "braid/chip/cores/schedule_cores.h"
 #include "braid/chip/systolic/nest_mapper.h"
-#include "braid/chip/systolic/published_cores.h"
 #include "braid/planners/phaze/placement.h"
 
 #include "base/reference_files.h"
+#include "chip/systolic/published_cores.h"
 
 namespace braid {
 namespace {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "braid/backend/place/place_program.h"
+#include "braid/base/document.h"
 
 namespace braid {
 
@@ -31,6 +32,7 @@ std::string placement_text(const PlacementFile& file);
 
 /// Throws Error, with the line: no such file, fields that are missing or cannot be.
 PlacementFile read_placement_file(const std::string& path);
+PlacementFile placement_from_json(const Value& root);
 
 /// Throws Error where the program is not the one that was placed (its nodes have other names), or a
 /// backend is missing or of another version. `path` is for messages.

@@ -1,4 +1,4 @@
-#include "braid/chip/systolic/published_cores.h"
+#include "chip/systolic/published_cores.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "braid/run/local_link.h"
+#include "run_torch/local_link.h"
 
 #include <algorithm>
 #include <stdexcept>
