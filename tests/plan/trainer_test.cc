@@ -82,7 +82,9 @@ TEST(Trainer, NoTwoAreTheDefaultOnTheSameChips) {
   for (const TrainerFile& trainer : trainer_catalogue()) {
     for (const ChipKind kind : trainer.default_on) {
       EXPECT_TRUE(kinds.insert(kind).second) << trainer.name;
-      EXPECT_TRUE(trainer.can.allows(kind)) << trainer.name;
+      Chip chip;
+      chip.kind = kind;
+      EXPECT_EQ(refusal(trainer.can, chip), "") << trainer.name;
     }
     if (trainer.default_on_others) ++others;
   }
@@ -109,6 +111,49 @@ TEST(Trainer, ConditionsDecideWhichEntryCounts) {
   subject.hardware = "an old chip";
   EXPECT_FALSE(file.trainer(subject).does.captured_graphs);
   EXPECT_EQ(file.trainer(subject).does.attention_rate, 0.5);
+}
+
+/// Of a mixed cluster the least counts; where none is known, no condition on it holds.
+TEST(Trainer, ConditionsAskForTheComputeCapability) {
+  const TrainerFile file = read(
+      "name: t\n"
+      "title: T\n"
+      "can:\n"
+      "  never: [{is: [context_parallel], when: {compute_capability_below: 8.0}, source: s}]\n"
+      "does:\n"
+      "  captured_graphs: {is: true, when: {compute_capability_below: 8.0}, source: s}\n");
+  const auto subject = [&](const std::vector<const char*>& chips) {
+    System system;
+    for (const char* chip : chips) system.groups.emplace_back().chip = load_chip(chip);
+    return subject_of(file, system, Precision{});
+  };
+  const std::pair<std::vector<const char*>, bool> cases[] = {{{"v100-sxm-16gb"}, true},
+                                                             {{"t4"}, true},
+                                                             {{"a100-sxm-80gb"}, false},
+                                                             {{"a100-sxm-80gb", "t4"}, true},
+                                                             {{"mi300x"}, false},
+                                                             {{"tpu-v5p"}, false},
+                                                             {{"mi300x", "rtx-2080"}, true},
+                                                             {{"b300", "h100-sxm"}, false}};
+  for (const auto& [chips, holds] : cases) {
+    EXPECT_EQ(file.trainer(subject(chips)).does.captured_graphs, holds) << chips.front();
+    EXPECT_EQ(file.limits(subject(chips)).never.size(), holds ? 1u : 0u) << chips.front();
+  }
+  EXPECT_THAT(file.never.front().forms.models, " below compute capability 8.0");
+}
+
+TEST(Trainer, MayNeedAComputeCapability) {
+  const TrainerLimits can = trainer_of_catalogue("megatron-bridge").can;
+  EXPECT_EQ(refusal(can, load_chip("v100-sxm-32gb")),
+            "does not run on v100-sxm-32gb, of compute capability 7.0: it needs 8.0");
+  EXPECT_EQ(refusal(can, load_chip("a100-sxm-40gb")), "");
+  EXPECT_EQ(refusal(can, load_chip("gb300")), "");
+  // A chip of one's own, whose file does not say it.
+  Chip own = load_chip("v100-sxm-16gb");
+  own.compute_capability.reset();
+  EXPECT_NE(refusal(can, own), "");
+  own.peaks.push_back({Dtype::bf16, 1e14});
+  EXPECT_EQ(refusal(can, own), "");
 }
 
 TEST(Trainer, OfARunIsTheOneThatSaysMostOfIt) {

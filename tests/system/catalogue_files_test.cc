@@ -150,6 +150,9 @@ TEST(CatalogueFiles, SpotChecks) {
   EXPECT_EQ(matmul_peak(load_chip("t4"), Dtype::f16), 65e12);
   EXPECT_EQ(matmul_peak(load_chip("tpu-v5p"), Dtype::bf16), 459e12);
   EXPECT_EQ(load_chip("mi300x").compute_units, 304);
+  EXPECT_EQ(load_chip("v100-sxm-16gb").compute_capability, 7.0);
+  EXPECT_EQ(load_chip("gb300").compute_capability, 10.3);
+  EXPECT_FALSE(load_chip("mi300x").compute_capability);  // CUDA's, which it does not run.
   EXPECT_EQ(load_chip("sn40l").host->bytes, 1.5 * 0x1p40);
   EXPECT_FALSE(load_chip("tpu-v5p").power_w);  // Not published, so not given.
   EXPECT_EQ(load_system("gb200-nvl72:144").groups[0].nodes, 2);

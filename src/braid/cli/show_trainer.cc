@@ -25,6 +25,9 @@ std::string condition_text(const TrainerCondition& when) {
   add("called", when.framework);
   add("on", when.hardware);
   add("not on", when.hardware_other_than);
+  if (when.compute_capability_below > 0) {
+    parts.push_back(fmt::format("below compute capability {:.1f}", when.compute_capability_below));
+  }
   add("in", when.precision);
   add("of", when.model);
   add("not of", when.model_other_than);

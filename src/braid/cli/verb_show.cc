@@ -75,6 +75,9 @@ void print_chip(const Chip& chip) {
   }
   line("vector f32", fmt::format("{:.4g} TFLOP/s", chip.vector_flops_per_s / 1e12));
   line("compute units", std::to_string(chip.compute_units));
+  if (chip.compute_capability) {
+    line("compute capability", fmt::format("{:.1f}", *chip.compute_capability));
+  }
   print_memory(chip.memory, "");
   if (chip.on_chip) print_memory(*chip.on_chip, ", on chip");
   if (chip.host) print_memory(*chip.host, ", on the host: the device's share");

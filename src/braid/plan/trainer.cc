@@ -1,6 +1,7 @@
 #include "braid/plan/trainer.h"
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -38,8 +39,6 @@ bool TrainerLimits::allows(Zero stage, int pp) const {
 bool TrainerLimits::allows_sequence_parallel(bool on, int tp) const {
   return tp == 1 || is_among(sequence_parallel, on);
 }
-bool TrainerLimits::allows(ChipKind chip) const { return is_among(chips, chip); }
-
 bool TrainerLimits::divides(std::int64_t tp, std::int64_t cp) const {
   const bool heads =
       divided_heads == 0 || divided_heads % tp == 0 || (shared_heads && tp % divided_heads == 0);
@@ -76,6 +75,14 @@ std::string refusal_of_ranks(const TrainerLimits& limits, const Parallelism& p) 
 }
 
 }  // namespace
+
+std::string refusal(const TrainerLimits& limits, const Chip& chip) {
+  if (!is_among(limits.chips, chip.kind)) return "does not run on " + chip.name;
+  const std::optional<double> has = compute_capability(chip);
+  if (!has || *has >= limits.compute_capability) return "";
+  return fmt::format("does not run on {}, of compute capability {:.1f}: it needs {:.1f}", chip.name,
+                     *has, limits.compute_capability);
+}
 
 std::string refusal(const TrainerLimits& limits, const Parallelism& p) {
   if (p.pp > limits.most_stages) {

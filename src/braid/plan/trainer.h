@@ -28,6 +28,7 @@ std::int64_t separately_accumulated(const TrainerBehaviour& does, Zero zero, std
 struct TrainerLimits {
   bool language_models_only = false;
   std::vector<ChipKind> chips = {ChipKind::gpu, ChipKind::tpu, ChipKind::other};
+  double compute_capability = 0;  ///< The least that chips must have which have one.
   std::vector<ScheduleKind> schedules = {ScheduleKind::gpipe, ScheduleKind::one_f_one_b,
                                          ScheduleKind::interleaved};
   std::vector<Recompute> recompute = {Recompute::none, Recompute::selective, Recompute::full};
@@ -57,7 +58,6 @@ struct TrainerLimits {
   bool allows(Zero stage, int pp) const;
   /// Whether tp ranks may divide layers so; always for tp 1.
   bool allows_sequence_parallel(bool on, int tp) const;
-  bool allows(ChipKind chip) const;
   /// Whether heads and sequences of the model go over so many ranks.
   bool divides(std::int64_t tp, std::int64_t cp) const;
   /// Whether nodes are alike as alike_nodes says, a replica being of so many ranks.
@@ -65,6 +65,10 @@ struct TrainerLimits {
   /// The first of `never` that has the form: null where none does (ExcludedForms::has).
   const ExcludedForms* excluding(FormTraits form, FormTraits known = kAllFormTraits) const;
 };
+
+/// Why a trainer with these limits does not run on the chip, such as "does not run on tpu-v4";
+/// empty when it does.
+std::string refusal(const TrainerLimits& limits, const Chip& chip);
 
 /// Why a trainer with these limits cannot be told this form, such as "has no schedule gpipe"; empty
 /// when it can.

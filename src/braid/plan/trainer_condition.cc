@@ -41,9 +41,9 @@ std::vector<std::string> words_of(const Value& value) {
 }
 
 TrainerCondition read_condition(const Value& value) {
-  value.expect_only({"framework", "hardware", "hardware_other_than", "precision", "model",
-                     "model_other_than", "model_says", "model_type", "model_has", "says",
-                     "version_from", "published_from"});
+  value.expect_only({"framework", "hardware", "hardware_other_than", "compute_capability_below",
+                     "precision", "model", "model_other_than", "model_says", "model_type",
+                     "model_has", "says", "version_from", "published_from"});
   TrainerCondition when;
   const std::pair<const char*, Words TrainerCondition::*> lists[] = {
       {"framework", &TrainerCondition::framework},
@@ -62,6 +62,9 @@ TrainerCondition read_condition(const Value& value) {
     for (const Value& part : value["model_has"].elements()) {
       when.model_has.emplace_back(kModelParts[known_place(part, kModelParts)]);
     }
+  }
+  if (value["compute_capability_below"].exists()) {
+    when.compute_capability_below = value["compute_capability_below"].as_double_in(1, 1000);
   }
   if (value["version_from"].exists()) when.version_from = month_of(value["version_from"]);
   if (value["published_from"].exists()) when.published_from = month_of(value["published_from"]);
@@ -87,6 +90,7 @@ bool TrainerCondition::holds(const TrainerSubject& subject) const {
                      [&](const std::string& word) { return contains(subject.framework, word); }) &&
          any_of(hardware, subject.hardware) &&
          !says_one_of(subject.hardware, hardware_other_than) &&
+         (compute_capability_below == 0 || subject.compute_capability < compute_capability_below) &&
          any_of(precision, subject.precision) && any_of(model_says, subject.model) &&
          any_of(says, subject.says) &&
          (model.empty() || begins_with_one_of(subject.model, model)) &&

@@ -17,9 +17,12 @@ namespace braid {
 struct TrainerSubject {
   /// Of what is planned: everything is of today.
   static constexpr int kNewest = std::numeric_limits<int>::max();
+  static constexpr double kAnyCapability = std::numeric_limits<double>::infinity();
 
   std::string framework;  ///< The trainer in the words of a row, or its name here.
   std::string hardware;   ///< Chips.
+  /// Of these the least; kAnyCapability: not known of any.
+  double compute_capability = kAnyCapability;
   std::string precision, model;
   std::string model_type;              ///< Of its config.json.
   std::vector<std::string> model_has;  ///< Of kModelParts.
@@ -47,6 +50,7 @@ struct TrainerCondition {
   std::vector<std::string> model, model_other_than;
   std::vector<std::string> model_type;       ///< Its type begins with one of these.
   std::vector<std::string> model_has;        ///< It has all of these.
+  double compute_capability_below = 0;       ///< Some chip has less.
   int version_from = 0, published_from = 0;  ///< Year and month.
 
   bool holds(const TrainerSubject& subject) const;

@@ -88,6 +88,10 @@ LimitSetters limit_setters() {
        }},
       {"chips",
        [](const Value& value, TrainerLimits& can) { can.chips = list_of_some(value, read_kind); }},
+      {"compute_capability",
+       [](const Value& value, TrainerLimits& can) {
+         can.compute_capability = value.as_double_in(1, 1000);
+       }},
       {"schedules", [](const Value& value,
                        TrainerLimits& can) { can.schedules = list_of_some(value, schedule_in); }},
       {"recompute", [](const Value& value,
@@ -266,6 +270,9 @@ std::string models_text(const TrainerCondition& when) {
     text += " with " + and_list(parts);
   }
   if (!when.hardware.empty()) text += " on " + and_list(when.hardware, " or ");
+  if (when.compute_capability_below > 0) {
+    text += fmt::format(" below compute capability {:.1f}", when.compute_capability_below);
+  }
   return text;
 }
 
@@ -358,6 +365,7 @@ TrainerSubject subject_of(const TrainerFile& trainer, const System& system,
   for (const DeviceGroup& group : system.groups) {
     subject.hardware += (subject.hardware.empty() ? "" : " + ") + lowered(group.chip.name);
   }
+  subject.compute_capability = least_compute_capability(system);
   return subject;
 }
 

@@ -51,7 +51,7 @@ std::string refusal(const TrainerFile& trainer, const TrainerNeeds& needs) {
   if (can.language_models_only && !trains_language(*needs.job))
     return "trains language models only";
   for (const DeviceGroup& group : needs.system->groups) {
-    if (!can.allows(group.chip.kind)) return "does not run on " + group.chip.name;
+    if (std::string reason = refusal(can, group.chip); !reason.empty()) return reason;
   }
   if (!can.heterogeneous_stages) {
     if (!is_homogeneous(*needs.system))

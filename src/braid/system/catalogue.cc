@@ -1,6 +1,8 @@
 #include "braid/system/catalogue.h"
 
+#include <algorithm>
 #include <charconv>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -42,6 +44,22 @@ System load_part(const std::string& spec) {
 }
 
 }  // namespace
+
+std::optional<double> compute_capability(const Chip& chip) {
+  constexpr double kBeforeBf16 = 7.0;
+  if (chip.compute_capability || chip.kind != ChipKind::gpu) return chip.compute_capability;
+  const bool before = matmul_peak(chip, Dtype::f16) && !matmul_peak(chip, Dtype::bf16);
+  return before ? std::optional(kBeforeBf16) : std::nullopt;
+}
+
+double least_compute_capability(const System& system) {
+  constexpr double kUnknown = std::numeric_limits<double>::infinity();
+  double least = kUnknown;
+  for (const DeviceGroup& group : system.groups) {
+    least = std::min(least, compute_capability(group.chip).value_or(kUnknown));
+  }
+  return least;
+}
 
 std::optional<double> matmul_peak(const Chip& chip, Dtype dtype) {
   for (const PeakRate& peak : chip.peaks) {

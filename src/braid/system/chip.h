@@ -80,6 +80,8 @@ struct Chip {
   std::vector<PeakRate> peaks;
   double vector_flops_per_s = 0;  ///< f32 outside the matrix units.
   int compute_units = 1;          ///< SMs, CUs, cores: matmul tiles are dealt to them in waves.
+  /// CUDA's version of an NVIDIA GPU, such as 8.0; see also compute_capability().
+  std::optional<double> compute_capability;
   Memory memory;                  ///< Main memory: HBM, GDDR, DDR.
   std::optional<Memory> on_chip;  ///< Shared last-level SRAM.
   std::optional<Memory> host;  ///< Host memory reachable from the device, its share and bandwidth.
@@ -100,6 +102,10 @@ struct Chip {
 /// Peak dense rate for operands of `dtype`; nullopt when the chip does not list it (no other type's
 /// figure is ever used instead).
 std::optional<double> matmul_peak(const Chip& chip, Dtype dtype);
+
+/// The compute capability of a chip; of a GPU whose file does not say it, 7.0 where it lists f16
+/// and no bf16, whose GEMMs came with 8.0. nullopt where nothing is known of one.
+std::optional<double> compute_capability(const Chip& chip);
 
 /// Whether what a layer takes is found by mapping it onto the chip, not operator by operator.
 inline bool maps_layers(const Chip& chip) { return chip.execution != ChipExecution::kernels; }

@@ -165,8 +165,8 @@ void read_sources(const Value& value, std::vector<Provenance>& provenance) {
 
 Chip read_chip(const Value& value) {
   value.expect_only({"name", "description", "kind", "accelerator", "peak", "vector",
-                     "compute_units", "memory", "on_chip", "host", "reserved", "execution", "power",
-                     "price", "efficiency", "sources", "assumed"});
+                     "compute_units", "compute_capability", "memory", "on_chip", "host", "reserved",
+                     "execution", "power", "price", "efficiency", "sources", "assumed"});
   Chip chip = value["accelerator"].exists() ? read_designed_chip(value) : read_rated_chip(value);
   chip.name = value["name"].as_string();
   chip.description = value["description"].string_or("");
@@ -192,6 +192,9 @@ Chip read_chip(const Value& value) {
     chip.execution = read_execution(value["execution"], chip);
   }
   chip.kind = value["kind"].exists() ? read_kind(value["kind"]) : usual_kind(chip);
+  if (value["compute_capability"].exists()) {
+    chip.compute_capability = value["compute_capability"].as_double_in(1, 1000);
+  }
   if (value["power"].exists()) chip.power_w = value["power"].as_quantity(Unit::watts);
   if (value["price"].exists()) chip.price_usd = value["price"].as_quantity(Unit::usd);
   if (!chip.accelerator) chip.efficiency = default_efficiency(chip.execution);

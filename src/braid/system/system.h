@@ -70,6 +70,9 @@ inline bool is_homogeneous(const System& system) {
   return system.groups.size() == 1 && system.bandwidth_matrix.empty();
 }
 
+/// The least compute_capability() of the chips of which one is known; infinite where none is.
+double least_compute_capability(const System& system);
+
 /// Catalogue chip by name or a YAML/JSON file by path. Throws Error (unknown: the nearest names).
 Chip load_chip(const std::string& name_or_path);
 

@@ -171,6 +171,7 @@ Json to_json(const Chip& chip) {
   json["reserved_bytes"] = chip.reserved_bytes;
   if (chip.execution != ChipExecution::kernels) json["execution"] = name_of(chip.execution);
   if (chip.kind != usual_kind(chip)) json["kind"] = name_of(chip.kind);
+  if (chip.compute_capability) json["compute_capability"] = *chip.compute_capability;
   if (chip.power_w) json["power_w"] = *chip.power_w;
   if (chip.price_usd) json["price_usd"] = *chip.price_usd;
   if (chip.accelerator) json["accelerator"] = to_json(*chip.accelerator);
@@ -181,8 +182,9 @@ Json to_json(const Chip& chip) {
 
 Chip chip_from_json(const Value& value) {
   value.expect_only({"name", "description", "kind", "peak_flops_per_s", "vector_flops_per_s",
-                     "compute_units", "memory", "on_chip", "host", "reserved_bytes", "execution",
-                     "power_w", "price_usd", "accelerator", "efficiency", "provenance"});
+                     "compute_units", "compute_capability", "memory", "on_chip", "host",
+                     "reserved_bytes", "execution", "power_w", "price_usd", "accelerator",
+                     "efficiency", "provenance"});
   Chip chip;
   chip.name = value["name"].as_string();
   chip.description = value["description"].as_string();
@@ -204,6 +206,9 @@ Chip chip_from_json(const Value& value) {
   if (value["accelerator"].exists()) chip.accelerator = design_from_json(value["accelerator"]);
   if (value["execution"].exists()) chip.execution = read_execution(value["execution"], chip);
   chip.kind = value["kind"].exists() ? read_kind(value["kind"]) : usual_kind(chip);
+  if (value["compute_capability"].exists()) {
+    chip.compute_capability = value["compute_capability"].as_double_in(1, 1000);
+  }
   if (value["power_w"].exists())
     chip.power_w = value["power_w"].as_double_in(0, plausible_range(Unit::watts).most);
   if (value["price_usd"].exists())

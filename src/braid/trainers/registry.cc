@@ -80,13 +80,15 @@ const Target* find_target(const std::string& name) {
 }
 
 /// What to do where a trainer does not run on the chip: the exporters' trainers that do.
-std::string remedy_for_chip(ChipKind chip) {
+std::string remedy_for_chip(const Chip& chip) {
   std::vector<std::string> others;
   for (const Target& target : kTargets) {
-    if (!target.is_trainer || !trainer_of_catalogue(target.name).can.allows(chip)) continue;
+    if (!target.is_trainer || !refusal(trainer_of_catalogue(target.name).can, chip).empty())
+      continue;
     others.push_back(std::string("--to ") + target.name);
   }
-  return (others.empty() ? "" : "use " + and_list(others, " or ") + ", or ") + "plan for GPUs";
+  return (others.empty() ? "" : "use " + and_list(others, " or ") + ", or ") +
+         (chip.kind == ChipKind::gpu ? "plan for newer GPUs" : "plan for GPUs");
 }
 
 /// Throws Error where the trainer does not run on a chip of the plan.
@@ -97,9 +99,8 @@ void refuse_chips(const TrainerLimits& can, const Plan& plan, const std::string&
           "no trainer runs on " + on_one_line(group.chip.name) + ", a chip that is being designed",
           "plan for a chip that there is");
     }
-    if (can.allows(group.chip.kind)) continue;
-    throw Error(target + " does not run on " + on_one_line(group.chip.name),
-                remedy_for_chip(group.chip.kind));
+    const std::string reason = on_one_line(refusal(can, group.chip));
+    if (!reason.empty()) throw Error(target + " " + reason, remedy_for_chip(group.chip));
   }
 }
 

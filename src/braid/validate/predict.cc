@@ -127,7 +127,8 @@ void fill_or_throw(const MeasuredRun& stated, PreparedRun& prepared) {
         std::min<std::int64_t>(layers, std::numeric_limits<std::int32_t>::max())));
   }
   set_working_precision(graph, prepared.precision.activation, prepared.precision.weight);
-  const TrainerSubject subject = subject_of(run);
+  TrainerSubject subject = subject_of(run);
+  subject.compute_capability = least_compute_capability(prepared.system);
   const TrainerFile& trainer = trainer_of_run(subject);
   prepared.trainer = trainer.trainer(subject);
   adapt_graph(prepared.trainer.does, graph);

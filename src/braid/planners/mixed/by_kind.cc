@@ -42,6 +42,10 @@ void worsen(Chip& worst, const Chip& other) {
   worst.peaks = lower_peaks(worst, other);
   worst.vector_flops_per_s = std::min(worst.vector_flops_per_s, other.vector_flops_per_s);
   worst.compute_units = std::min(worst.compute_units, other.compute_units);
+  worst.compute_capability =
+      worst.compute_capability && other.compute_capability
+          ? std::optional(std::min(*worst.compute_capability, *other.compute_capability))
+          : std::nullopt;
   const double usable = std::min(usable_bytes(worst), usable_bytes(other));
   worst.memory.bytes = std::min(worst.memory.bytes, other.memory.bytes);
   worst.memory.bytes_per_s = std::min(worst.memory.bytes_per_s, other.memory.bytes_per_s);

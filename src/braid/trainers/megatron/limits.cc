@@ -16,11 +16,8 @@ namespace {
 }
 
 bool has_engine(const System& system) {
-  const auto lacks = [](const DeviceGroup& group) {
-    return matmul_peak(group.chip, Dtype::f16).has_value() &&
-           !matmul_peak(group.chip, Dtype::bf16).has_value();
-  };
-  return std::none_of(system.groups.begin(), system.groups.end(), lacks);
+  constexpr double kNeeded = 8.0;
+  return least_compute_capability(system) >= kNeeded;
 }
 
 JobRefusal refusal_of_model(const TrainedJob& job) {

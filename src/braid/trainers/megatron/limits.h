@@ -9,8 +9,7 @@
 namespace braid {
 
 /// Whether Transformer Engine, which Megatron-LM builds models from, runs on the plan's chips: it
-/// needs compute capability 8.0, with which bf16 GEMMs came. True for chips that list no peak
-/// but f32's, of which nothing is known.
+/// needs compute capability 8.0. True for chips of which none is known.
 bool has_transformer_engine(const Plan& plan);
 
 /// Whether Megatron-LM can lay ranks out as tp-cp-pp-dp (--use-tp-pp-dp-mapping): data-parallel
