@@ -18,6 +18,7 @@ enum class FormTrait : std::uint8_t {
   context_parallel,
   expert_parallel,
   whole_experts,
+  unlike_expert_groups,  ///< Ranks that experts are divided over are not as many as tp·cp.
   data_parallel,
   pipelines,
   gpipe,  ///< This and the next two: with several stages.
@@ -40,12 +41,13 @@ enum class FormTrait : std::uint8_t {
 struct FormTraitName {
   std::string_view key, text;
 };
-inline constexpr std::array<FormTraitName, 21> kFormTraits = {
+inline constexpr std::array<FormTraitName, 22> kFormTraits = {
     {{"tensor_parallel", "tensor parallelism"},
      {"sequence_parallel", "sequence parallelism"},
      {"context_parallel", "context parallelism"},
      {"expert_parallel", "expert parallelism"},
      {"whole_experts", "whole experts"},
+     {"unlike_expert_groups", "experts over more or fewer ranks than tp·cp"},
      {"data_parallel", "data parallelism"},
      {"pipelines", "pipelines"},
      {"gpipe", "GPipe"},
@@ -97,10 +99,12 @@ FormTraits traits_of(const Form& form, bool data_outermost) {
       if_so(form.offload_optimizer, FormTrait::offloaded_optimizer) |
       if_so(form.offload_weights, FormTrait::offloaded_weights) |
       if_so(form.offload_activations, FormTrait::offloaded_activations);
-  if constexpr (requires { form.whole_experts; }) {
-    found |= if_so(form.whole_experts, FormTrait::whole_experts);
-  }
-  return found;
+  bool whole = false;
+  if constexpr (requires { form.whole_experts; }) whole = form.whole_experts;
+  const std::int64_t expert_ranks = std::int64_t{form.ep} * (whole ? 1 : form.tp);
+  const std::int64_t other_ranks = std::int64_t{form.tp} * form.cp;
+  return found | if_so(whole, FormTrait::whole_experts) |
+         if_so(expert_ranks != other_ranks, FormTrait::unlike_expert_groups);
 }
 
 /// Forms that have all of some traits and none of others.

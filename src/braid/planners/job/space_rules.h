@@ -13,7 +13,8 @@ namespace braid {
 /// is sharded.
 inline constexpr FormTraits kDegreeTraits =
     traits(FormTrait::tensor_parallel, FormTrait::context_parallel, FormTrait::expert_parallel,
-           FormTrait::whole_experts, FormTrait::data_parallel, FormTrait::pipelines);
+           FormTrait::whole_experts, FormTrait::unlike_expert_groups, FormTrait::data_parallel,
+           FormTrait::pipelines);
 inline constexpr FormTraits kTensorFormTraits =
     kDegreeTraits | bit_of(FormTrait::sequence_parallel);
 inline constexpr FormTraits kStateTraits =
@@ -68,9 +69,11 @@ inline bool has_few_passes(std::int64_t chunks, std::int64_t num_micro_batches) 
   return num_micro_batches <= kMostPlannedPasses / chunks;
 }
 
-/// The ranks have a device each; where all devices are to be used, none is left.
+/// The ranks have a device each, and take as many as they have to; where all devices are to be
+/// used, none is left.
 inline bool takes_devices(std::int64_t ranks, const SpaceLimits& limits,
                           const SpaceOptions& options) {
+  if (ranks < limits.least_devices) return false;
   return options.all_devices ? ranks == limits.devices : ranks <= limits.devices;
 }
 

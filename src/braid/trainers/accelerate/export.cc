@@ -67,7 +67,10 @@ Export export_accelerate(const Plan& plan, const std::string& file) {
   if (!processes.note.empty()) out.warnings.push_back(processes.note);
   std::string& text = out.text;
   text += "# " + title_of(plan) + "\n";
-  text += "# accelerate launch --config_file " + out.suggested_file + " train.py\n";
+  // The variable that lets GEMMs of FP32 run in TF32.
+  const bool tf32 = plan.precision.matmul == Dtype::tf32;
+  text += fmt::format("# {}accelerate launch --config_file {} train.py\n",
+                      tf32 ? "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1 " : "", out.suggested_file);
   if (processes.nodes > 1) {
     text += "# on every machine, with --machine_rank, --main_process_ip and --main_process_port\n";
   }
