@@ -83,6 +83,11 @@ struct Outcome {
   double assignments_bound_s = 0;
   /// What that space is, for people, to follow a colon; may be empty.
   std::string space;
+  /// Whether plans on any number of devices, up to all, were searched.
+  bool any_device_count = false;
+  /// Then, what is fixed and leaves no plan on more devices than the first candidate has, "--tp 2
+  /// and --dp 1"; empty: there are such plans, or the job alone has none.
+  std::string device_limit;
   std::string objective_name;
   double objective = 0;
   /// Other times that the planner's model has for the best plan, by name: "flush_s" …

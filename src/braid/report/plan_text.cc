@@ -210,7 +210,10 @@ std::string idle_text(const Outcome& outcome) {
   const Plan& plan = outcome.candidates.front().plan;
   const std::string unused = unused_text(plan);
   if (unused.empty()) return "";
-  if (plan.planner != "braid" || !is_uniform(plan)) return unused + "\n";
+  if (!outcome.any_device_count) return unused + "\n";
+  if (!outcome.device_limit.empty()) {
+    return fmt::format("{}: no plan with {} has more\n", unused, outcome.device_limit);
+  }
   const double gain = gain_of_fastest(outcome);
   return fmt::format("{}: no plan found on more is faster{} (--all-devices: on all)\n", unused,
                      gain > 0 ? fmt::format(" by more than {:.2g} %", 100 * gain) : "");

@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "braid/planners/job/outcomes.h"
+
 #include "base/pick.h"
 
 namespace braid {
@@ -103,6 +105,43 @@ TEST(Contradiction, NamesLeastSets) {
   }
   EXPECT_GT(looked_at, 300);
   EXPECT_GT(of_several, 30);
+}
+
+// What is named leaves no configuration on more devices, and some without any one of it.
+TEST(Contradiction, NamesWhatKeepsFromMoreDevices) {
+  std::mt19937_64 random(23);
+  int limited = 0, open = 0;
+  for (int trial = 0; trial < 800; ++trial) {
+    const SpaceLimits limits = random_limits(random);
+    SpaceOptions options = random_options(random);
+    options.all_devices = false;
+    const std::int64_t used = pick(random, 1, static_cast<int>(limits.devices));
+    const auto has_more = [&](const SpaceOptions& space) {
+      const std::vector<Configuration> all = base_configurations(limits, space);
+      return std::any_of(all.begin(), all.end(), [&](const Configuration& c) {
+        return std::int64_t{c.tp} * c.cp * c.pp * c.dp > used;
+      });
+    };
+    SpaceOptions free = options;
+    for (const GivenRestriction& one : given_restrictions(options)) one.take_back(free);
+    const std::string text = device_limit(limits, options, used);
+    if (text.empty()) {
+      if (options.can == TrainerLimits()) {
+        EXPECT_TRUE(has_more(options) || !has_more(free)) << trial;
+      }
+      ++open;
+      continue;
+    }
+    ++limited;
+    EXPECT_FALSE(has_more(options)) << trial << ' ' << text;
+    SpaceOptions named = options;
+    for (const GivenRestriction& one : given_restrictions(options)) {
+      if (text.find(one.text) == std::string::npos) one.take_back(named);
+    }
+    EXPECT_FALSE(has_more(named)) << trial << ' ' << text;
+  }
+  EXPECT_GT(limited, 100);
+  EXPECT_GT(open, 100);
 }
 
 struct Combination {

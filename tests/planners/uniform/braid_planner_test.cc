@@ -162,6 +162,46 @@ TEST(BraidPlanner, ShowsTheBestOfEachOfTheBestClasses) {
   EXPECT_GT(traded, 100);
 }
 
+// Layers that differ, so that under interleaving there is much to move between chunks.
+TEST(BraidPlanner, PutsTheSamePlanFirstHoweverManyAreShown) {
+  std::mt19937_64 random(17);
+  int shown = 0, kept_out = 0;
+  for (int trial = 0; trial < 40; ++trial) {
+    Graph graph = test::tiny_graph(random, pick(random, 6, 14));
+    const int devices = pick(random, 2, 8);
+    const System system = test::tiny_system(random, devices, 1e6 * pick(random, 1, 40));
+    Job job;
+    job.graph = &graph;
+    job.global_batch = 4 * pick(random, 1, 6);
+    SpaceOptions space;
+    space.pp = pick(random, 2, std::min(4, devices));
+    space.preference = trial % 2 == 0 ? Preference::fastest : Preference::easiest;
+    const Outcome one = plan_braid(job, system, space, {}, {});
+    for (const int top : {2, 3, 8}) {
+      space.top = top;
+      const Outcome outcome = plan_braid(job, system, space, {}, {});
+      ASSERT_EQ(outcome.candidates.empty(), one.candidates.empty()) << trial;
+      EXPECT_EQ(outcome.status, one.status) << trial;
+      EXPECT_EQ(outcome.search_bound_s, one.search_bound_s) << trial;
+      if (one.candidates.empty()) break;
+      EXPECT_EQ(to_text(to_json(outcome.candidates.front().plan)),
+                to_text(to_json(one.candidates.front().plan)))
+          << trial << " top " << top;
+      EXPECT_EQ(to_text(to_json(fastest_of(outcome).plan)), to_text(to_json(fastest_of(one).plan)))
+          << trial << " top " << top;
+      for (const Candidate& candidate : outcome.candidates) {
+        EXPECT_GE(candidate.metrics.iteration_time_s,
+                  fastest_of(one).metrics.iteration_time_s * (1 - 1e-12))
+            << trial;
+      }
+      shown += static_cast<int>(outcome.candidates.size());
+      kept_out += outcome.candidates.size() < static_cast<std::size_t>(top) ? 1 : 0;
+    }
+  }
+  EXPECT_GT(shown, 100);
+  EXPECT_LT(kept_out, 60);
+}
+
 TEST(BraidPlanner, AgreesWithExhaustiveSearch) {
   std::mt19937_64 random(314);
   int optimal = 0;

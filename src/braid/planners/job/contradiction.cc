@@ -364,6 +364,24 @@ std::optional<bool> has_configuration(const SpaceLimits& limits, const SpaceOpti
   return SpaceWalk(limits, options, rules, most_looked_at).found();
 }
 
+std::vector<GivenRestriction> least_restrictions(const SpaceLimits& limits, SpaceOptions& left) {
+  std::vector<GivenRestriction> least;
+  const auto is_empty = [&](const SpaceOptions& space) {
+    return has_configuration(limits, space, kAllSpaceRules) == false;
+  };
+  if (!is_empty(left)) return least;
+  for (GivenRestriction& restriction : given_restrictions(left)) {
+    SpaceOptions without_it = left;
+    restriction.take_back(without_it);
+    if (is_empty(without_it)) {
+      left = std::move(without_it);
+    } else {
+      least.push_back(std::move(restriction));
+    }
+  }
+  return least;
+}
+
 std::optional<Contradiction> contradiction(const SpaceLimits& limits, const SpaceOptions& options) {
   const auto is_empty = [&](const SpaceOptions& space, SpaceRules rules) {
     return has_configuration(limits, space, rules) == false;
@@ -371,15 +389,7 @@ std::optional<Contradiction> contradiction(const SpaceLimits& limits, const Spac
   if (!is_empty(options, kAllSpaceRules)) return std::nullopt;
   Contradiction found;
   SpaceOptions left = options;
-  for (GivenRestriction& restriction : given_restrictions(options)) {
-    SpaceOptions without_it = left;
-    restriction.take_back(without_it);
-    if (is_empty(without_it, kAllSpaceRules)) {
-      left = std::move(without_it);
-    } else {
-      found.given.push_back(std::move(restriction));
-    }
-  }
+  found.given = least_restrictions(limits, left);
   // The rules first named say most; they are dropped last.
   SpaceRules rules = kAllSpaceRules;
   for (int r = kSpaceRules - 1; r >= 0; --r) {

@@ -47,15 +47,20 @@ constexpr SpaceRules without(SpaceRules rules, SpaceRule rule) {
 std::optional<bool> has_configuration(const SpaceLimits& limits, const SpaceOptions& options,
                                       SpaceRules rules, std::int64_t most_looked_at = 4'000'000);
 
+/// A least set of restrictions that leaves no configuration (deletion filter: each is taken back if
+/// there is still nothing); empty where something is left, or nothing without any. `left` has these
+/// alone then.
+std::vector<GivenRestriction> least_restrictions(const SpaceLimits& limits, SpaceOptions& left);
+
 /// Restrictions that leave no configuration together, and do without any one of them.
 struct Contradiction {
   std::vector<GivenRestriction> given;
   /// A least set of rules that they break together.
   std::vector<SpaceRule> rules;
 };
-/// A least set of restrictions that leaves nothing (deletion filter: each is taken back if there is
-/// still nothing, and so is each rule); empty `given`: nothing is left of the job without any.
-/// nullopt where something is left, or it was not found out.
+/// The least_restrictions(), and of the rules too what the same filter leaves; empty `given`:
+/// nothing is left of the job without any. nullopt where something is left, or it was not found
+/// out.
 std::optional<Contradiction> contradiction(const SpaceLimits& limits, const SpaceOptions& options);
 
 /// "--tp 8 and --ep 64 do not go together: experts are split over …".

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "braid/base/and_list.h"
 #include "braid/planners/job/contradiction.h"
 #include "braid/planners/job/job_layers.h"
 
@@ -67,6 +68,14 @@ Infeasibility empty_space(const SpaceLimits& limits, const SpaceOptions& options
 
 Infeasibility uneven_layers() {
   return {"no split deals the layers out evenly, as the trainer does", -1, 0, 0, {}};
+}
+
+std::string device_limit(SpaceLimits limits, SpaceOptions options, std::int64_t used) {
+  if (used >= limits.devices || given_restrictions(options).empty()) return "";
+  limits.least_devices = used + 1;
+  std::vector<std::string> given;
+  for (const GivenRestriction& one : least_restrictions(limits, options)) given.push_back(one.text);
+  return and_list(given);
 }
 
 std::string memory_reason(const SpaceLimits& limits) {

@@ -14,6 +14,7 @@ namespace braid {
 struct SpaceLimits {
   std::int64_t devices = 1;
   std::int64_t devices_per_node = 1;
+  std::int64_t least_devices = 1;  ///< Of takes_devices(): plans on fewer do not count.
   std::int64_t global_batch = 1;
   int layers = 1;
   SplitLimits split;

@@ -44,8 +44,17 @@ double BestPlans::cutoff_s(const Configuration& configuration) const {
 
 double BestPlans::best_s() const { return found_.empty() ? below_s_ : found_.front().time_s; }
 
+void BestPlans::keep_first(FoundPlan first) {
+  found_ = {std::move(first)};
+  keeps_first_ = true;
+}
+
 void BestPlans::add(FoundPlan candidate) {
   if (candidate.time_s >= below_s_) return;
+  if (keeps_first_ && (candidate.time_s < found_.front().time_s ||
+                       is_same_class(candidate.configuration, found_.front().configuration))) {
+    return;
+  }
   const auto same = std::find_if(found_.begin(), found_.end(), [&](const FoundPlan& other) {
     return is_same_class(other.configuration, candidate.configuration);
   });
@@ -53,7 +62,7 @@ void BestPlans::add(FoundPlan candidate) {
     if (!better(candidate, *same)) return;
     found_.erase(same);
   }
-  const auto at = std::find_if(found_.begin(), found_.end(),
+  const auto at = std::find_if(found_.begin() + (keeps_first_ ? 1 : 0), found_.end(),
                                [&](const FoundPlan& other) { return better(candidate, other); });
   found_.insert(at, std::move(candidate));
   if (found_.size() > capacity_) found_.pop_back();

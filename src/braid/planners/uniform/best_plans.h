@@ -27,6 +27,10 @@ class BestPlans {
   explicit BestPlans(std::size_t capacity, double below_s = kInfinity)
       : capacity_(capacity), below_s_(below_s) {}
 
+  /// Keeps this plan, the first, as the best: what is faster, and others of its class, are not
+  /// kept.
+  void keep_first(FoundPlan first);
+
   /// Whether plans beside the best are kept: those of other classes.
   bool keeps_others() const { return capacity_ > 1; }
 
@@ -41,6 +45,7 @@ class BestPlans {
  private:
   std::size_t capacity_;
   double below_s_;
+  bool keeps_first_ = false;
   std::vector<FoundPlan> found_;
 };
 

@@ -27,27 +27,18 @@ std::int64_t default_budget(const SpaceLimits& limits) {
                                          1, std::min<std::int64_t>(limits.devices, limits.layers)));
 }
 
-/// Puts this plan first. Then come the fastest plan and the best of other ways to run the job, as
-/// many as were asked for.
-void put_first(SearchGround& ground, const std::vector<FoundPlan>& found, const FoundPlan& plan,
-               Outcome& outcome) {
-  const FoundPlan& fastest = found.front();
-  if (plan.configuration == fastest.configuration && plan.ends == fastest.ends) return;
-  std::vector<Candidate> known = std::exchange(outcome.candidates, {});
-  outcome.recommendation->fastest = known.front();
-  Candidate& first = outcome.candidates.emplace_back();
-  first.plan = build_plan(ground.chain, ground.tables, plan.configuration, plan.ends, "braid");
-  first.metrics = measure(first.plan);
-  for (std::size_t i = 0; i < known.size(); ++i) {
-    if (i > 0 && is_same_class(found[i].configuration, plan.configuration)) continue;
-    outcome.candidates.push_back(std::move(known[i]));
-  }
-  outcome.candidates.resize(std::min(outcome.candidates.size(), known.size()));
+Candidate candidate_of(SearchGround& ground, const FoundPlan& found) {
+  Candidate candidate;
+  candidate.plan =
+      build_plan(ground.chain, ground.tables, found.configuration, found.ends, "braid");
+  candidate.metrics = measure(candidate.plan);
+  return candidate;
 }
 
-/// Puts the plan to recommend first, on the ground of the search that found the fastest.
-void recommend(SearchGround& ground, UniformSearch& search, const SpaceOptions& space,
-               const Budget& budget, Outcome& outcome) {
+/// Puts the plan to recommend first, on the ground of the search that found the fastest, and
+/// returns it.
+FoundPlan recommend(SearchGround& ground, UniformSearch& search, const SpaceOptions& space,
+                    const Budget& budget, Outcome& outcome) {
   std::int64_t evaluated = search.evaluated();
   bool exhausted = search.is_exhausted();
   const auto result_of = [&](const UniformSearch& in_part) {
@@ -82,7 +73,30 @@ void recommend(SearchGround& ground, UniformSearch& search, const SpaceOptions& 
   recommendation.ease_of_fastest = ease_of(ground.chain, fastest);
   recommendation.without_offload_s = easiest.without_offload_s;
   recommendation.of_all = easiest.proven;
-  put_first(ground, found, easiest.plan, outcome);
+  const bool is_fastest =
+      easiest.plan.configuration == fastest.configuration && easiest.plan.ends == fastest.ends;
+  if (!is_fastest) {
+    recommendation.fastest =
+        std::exchange(outcome.candidates.front(), candidate_of(ground, easiest.plan));
+  }
+  return easiest.plan;
+}
+
+/// Adds the best of other ways to run the job, until there are as many plans as were asked for. Of
+/// these ways the search finds some that are faster than what it finds without them, and leaves
+/// them out: which plan is first does not depend on how many there are.
+void add_others(SearchGround& ground, UniformSearch& search, const FoundPlan& first,
+                const FoundPlan& fastest, Outcome& outcome) {
+  search.find_beside(fastest);
+  const bool is_fastest = !outcome.recommendation || !outcome.recommendation->fastest;
+  if (!is_fastest) outcome.candidates.push_back(*outcome.recommendation->fastest);
+  const std::vector<FoundPlan>& found = search.best().found();
+  for (std::size_t i = 1; i < found.size(); ++i) {
+    if (!is_same_class(found[i].configuration, first.configuration)) {
+      outcome.candidates.push_back(candidate_of(ground, found[i]));
+    }
+  }
+  outcome.candidates.resize(std::min(outcome.candidates.size(), found.size()));
 }
 
 }  // namespace
@@ -106,11 +120,21 @@ Outcome plan_uniform(const Job& job, const System& system, const SpaceOptions& s
   ground.keeps_bounds = prefers_easy;
   ground.keeps_aside =
       prefers_easy && space.allow_offload && system.groups.front().chip.host.has_value();
-  UniformSearch search(ground, space, budget, progress);
+  SpaceOptions of_one = space;
+  of_one.top = 1;
+  UniformSearch search(ground, of_one, budget, progress);
   Outcome outcome = search.run();
   ground.keeps_bounds = ground.keeps_aside = false;
-  if (prefers_easy && !outcome.candidates.empty()) {
-    recommend(ground, search, space, budget, outcome);
+  if (outcome.candidates.empty()) return outcome;
+  const FoundPlan fastest = search.best().found().front();
+  const FoundPlan first =
+      prefers_easy ? recommend(ground, search, of_one, budget, outcome) : fastest;
+  outcome.any_device_count = !space.all_devices;
+  outcome.device_limit =
+      device_limit(ground.limits, space, devices_used(outcome.candidates.front().plan));
+  if (space.top > 1) {
+    UniformSearch others(ground, space, budget, progress);
+    add_others(ground, others, first, fastest, outcome);
   }
   return outcome;
 }

@@ -272,6 +272,11 @@ void UniformSearch::find() {
   look_through(space_);
 }
 
+void UniformSearch::find_beside(FoundPlan fastest) {
+  best_.keep_first(std::move(fastest));
+  find();
+}
+
 void UniformSearch::look_through(const SpaceOptions& space) {
   exhausted_ = !search();
   if (is_enough()) return;

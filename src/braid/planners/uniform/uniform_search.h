@@ -68,6 +68,9 @@ class UniformSearch {
   Outcome run();
   /// Looks through the space.
   void find();
+  /// As find(), of plans beside this one, which was found to be the fastest: none that is faster,
+  /// or of its class, is kept.
+  void find_beside(FoundPlan fastest);
   /// After run(), with SearchGround::keeps_aside: looks through the part of the space without
   /// offload, from where the search stopped; best(), bound_s() are that part's then. What does not
   /// fit and what its trades lead to is not looked at again.
