@@ -395,6 +395,11 @@ int micro_batch_of(const Import& run, const Parallelism& p, const StatedDefaults
 
 }  // namespace
 
+int stated_stages(const JobOptions& job, const Import* run) {
+  if (const int said = given(job.pp); said > 0) return said;
+  return run != nullptr ? run->parallel.pp : 1;
+}
+
 StatedConfiguration stated_configuration(const JobOptions& job, const StatedOptions& options,
                                          const StatedDefaults& defaults,
                                          std::vector<std::string>& not_given) {
@@ -416,6 +421,10 @@ StatedConfiguration stated_configuration(const JobOptions& job, const StatedOpti
   take(job.micro_batch, "micro-batch", p.micro_batch);
   if (p.dp == 0 && devices_taken(p, run, defaults.devices) < defaults.devices) {
     p.dp = static_cast<int>(data_parallel_ranks(p, run, defaults.devices));
+  }
+  if (run != nullptr && run->host_shards && p.cp == 1 &&
+      data_parallel_ranks(p, run, defaults.devices) == 1) {
+    p.offload_weights = true;
   }
   if (run != nullptr && !run->says_micro_batch && job.micro_batch.list().empty()) {
     if (run->steps_of_batch > 0) p.micro_batch = micro_batch_of(*run, p, defaults);

@@ -44,6 +44,9 @@ std::optional<Graph> take_model(const Import& run, const StatedOptions& stated,
 /// where the file says a batch as well that they do not make.
 void take_accumulation(const Import& run, const JobOptions& options, LoadedJob& loaded);
 
+/// Stages of the configuration that the options and the run, if there is one, state.
+int stated_stages(const JobOptions& job, const Import* run);
+
 /// What a configuration is where the options do not say.
 struct StatedDefaults {
   const Import* run = nullptr;  ///< Read from a trainer's command line or file.

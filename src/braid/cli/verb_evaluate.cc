@@ -108,18 +108,29 @@ std::int64_t blocks_of_named(const EvaluateOptions& options) {
   return shape ? shape->blocks : 0;
 }
 
+/// Whether the command line of braid has an option that LeftOpen may name.
+bool is_said(const std::string& option, const JobOptions& job) {
+  return (option == "--global-batch" && job.global_batch != 0) ||
+         (option == "--zero" && job.zero >= 0);
+}
+
 /// What a run leaves open, says in words that are not known, or says and is not modelled.
 void take_notes(const Import& from, const EvaluateOptions& options, const LoadedJob& loaded,
-                ConfigurationEvaluation& evaluation) {
+                const Parallelism& stated, ConfigurationEvaluation& evaluation) {
   if (options.job.precision.empty()) {
     evaluation.not_given.push_back("--precision: " + name_of(loaded.job.precision));
   }
-  if (from.trainer == loaded.job.trainer.name) {
-    evaluation.not_given.insert(evaluation.not_given.end(), from.not_given.begin(),
-                                from.not_given.end());
+  for (const LeftOpen& each : from.not_given) {
+    if (from.trainer != loaded.job.trainer.name || is_said(each.option, options.job)) continue;
+    evaluation.not_given.push_back(each.text);
   }
   evaluation.not_known = from.unknown;
   evaluation.not_modelled = from.notes;
+  if (from.host_shards && !stated.offload_weights) {
+    evaluation.not_modelled.emplace_back(
+        "offload_param: here the shards of the weights stay on the device, from where they are "
+        "gathered");
+  }
   if (std::string text = model_difference(from, loaded.graph); !text.empty()) {
     evaluation.not_modelled.push_back(std::move(text));
   }
@@ -183,6 +194,8 @@ int run(EvaluateOptions options, const Verb& verb) {
   if (from) take_accumulation(*from, options.job, loaded);
   set_price(options.run, loaded.system);
   if (from) take_formats(*from, loaded.job.precision);
+  // A plan of one stage has no schedule that a trainer could lack.
+  if (stated_stages(options.job, from ? &*from : nullptr) == 1) loaded.space.schedule.reset();
   const TrainerFile trainer = set_job_trainer(
       options.job, {&planner}, loaded,
       {.own_code = true, .run = from ? &*from : nullptr, .of_run = from && !names_trainer});
@@ -194,7 +207,7 @@ int run(EvaluateOptions options, const Verb& verb) {
                            {from ? &*from : nullptr, usual, can, loaded.graph,
                             loaded.system.device_count, loaded.job.global_batch},
                            evaluation.not_given);
-  if (from) take_notes(*from, options, loaded, evaluation);
+  if (from) take_notes(*from, options, loaded, stated.parallel, evaluation);
   evaluation.unusual_trainer = loaded.unusual_trainer;
   evaluation.trainer_notes = loaded.trainer_notes;
   evaluation.mine = stated_plan(loaded.job, loaded.system, can, stated);

@@ -1,10 +1,15 @@
 #include "braid/trainers/accelerate/import.h"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
+#include <optional>
 #include <vector>
 
 #include "braid/base/text.h"
 #include "braid/trainers/accelerate/megatron_config.h"
+#include "braid/trainers/exchange/export.h"
+#include "braid/trainers/exchange/launch_line.h"
 #include "braid/trainers/exchange/settings.h"
 #include "braid/trainers/exchange/signs.h"
 
@@ -72,6 +77,11 @@ constexpr auto kKeysOfNoFigure =
                                      "--rdzv_timeout",
                                      "--tpu_name",
                                      "--tpu_zone"});
+
+bool is_launch_text(std::string_view text) {
+  return has_line_with(text, "accelerate launch") || has_line_with(text, "accelerate.commands") ||
+         has_line_with(text, "accelerate-launch");
+}
 
 /// Of a Python script what stands in the brackets of Accelerate's classes; else the whole text.
 std::vector<Setting> relevant(std::string_view text) {
@@ -162,6 +172,69 @@ void read_sharding(GivenArguments& given, bool shards, Import& run) {
   }
 }
 
+bool is_launch(const std::string& word) {
+  return word == "launch" || word.ends_with("accelerate.commands.launch") ||
+         word.ends_with("accelerate/commands/launch.py") || word == "accelerate-launch";
+}
+
+/// Options of `accelerate launch` that stand for a value of the file's key.
+struct LaunchFlag {
+  std::string_view option, key, value;
+};
+constexpr LaunchFlag kLaunchFlags[] = {{"use_fsdp", "distributed_type", "FSDP"},
+                                       {"use_deepspeed", "distributed_type", "DEEPSPEED"},
+                                       {"use_megatron_lm", "distributed_type", "MEGATRON_LM"},
+                                       {"multi_gpu", "distributed_type", "MULTI_GPU"},
+                                       {"use_parallelism_config", "debug", "false"}};
+
+/// What the options of `accelerate launch`, up to the training script, set, behind what the file
+/// that they name sets.
+std::vector<Setting> launch_settings(const ShellCommand& words, const ImportChoice& choice,
+                                     Import& run) {
+  std::vector<Setting> all;
+  for (std::size_t i = 0; i < words.size() && words[i].starts_with("--"); ++i) {
+    const std::size_t equals = words[i].find('=');
+    Setting one{words[i].substr(2, equals == std::string::npos ? equals : equals - 2), "true"};
+    std::replace(one.name.begin(), one.name.end(), '-', '_');
+    const auto* const flag =
+        std::find_if(std::begin(kLaunchFlags), std::end(kLaunchFlags),
+                     [&](const LaunchFlag& each) { return each.option == one.name; });
+    if (flag != std::end(kLaunchFlags)) {
+      one = {std::string(flag->key), std::string(flag->value)};
+    } else if (equals != std::string::npos) {
+      one.value = words[i].substr(equals + 1);
+    } else if (i + 1 < words.size() && !words[i + 1].starts_with("--") &&
+               !words[i + 1].ends_with(".py")) {
+      one.value = words[++i];
+    }
+    if (one.name != "config_file") {
+      all.push_back(std::move(one));
+      continue;
+    }
+    const std::optional<std::string> text = choice.text_of(one.value);
+    if (!text) {
+      run.notes.push_back("--config_file " + on_one_line(one.value) +
+                          ": not beside the script, and not read; what it says counts in a run");
+      continue;
+    }
+    std::vector<Setting> of_file = settings_of(*text);
+    all.insert(all.begin(), of_file.begin(), of_file.end());
+  }
+  return all;
+}
+
+/// What the file or the Python script sets, or the line, or script, that starts it.
+std::vector<Setting> settings_of_run(std::string_view text, const std::string& file,
+                                     const ImportChoice& choice, Import& run) {
+  if (is_launch_text(text)) {
+    if (const auto line = launch_line(text, file, choice, is_launch)) {
+      run.notes = line->notes;
+      return launch_settings(line->words, choice, run);
+    }
+  }
+  return relevant(text);
+}
+
 /// The training script says how many samples a micro-batch has.
 void read_steps(GivenArguments& given, Import& run) {
   run.says_micro_batch = false;
@@ -174,13 +247,15 @@ void read_steps(GivenArguments& given, Import& run) {
 
 bool is_accelerate(std::string_view text) {
   return has_sign(text, {"ParallelismConfig(", "parallelism_config", "compute_environment:",
-                         "fsdp_config:", "distributed_type:", "megatron_lm_config:"});
+                         "fsdp_config:", "distributed_type:", "megatron_lm_config:"}) ||
+         is_launch_text(text);
 }
 
 Import import_accelerate(std::string_view text, const std::string& file,
-                         const ImportChoice& /*choice*/) {
-  GivenArguments given = as_arguments(with_short_names(relevant(text)), file);
+                         const ImportChoice& choice) {
   Import run;
+  GivenArguments given =
+      as_arguments(with_short_names(settings_of_run(text, file, choice, run)), file);
   run.trainer = "accelerate";
   Parallelism& p = run.parallel;
   const auto degree = [&](const char* name) {
@@ -202,9 +277,10 @@ Import import_accelerate(std::string_view text, const std::string& file,
   p.recompute = is_on(given, "--activation_checkpointing") ? Recompute::full : Recompute::none;
   run.devices = given.count_or("--num_processes", 0);
   const std::string precision = given.text("--mixed_precision").value_or("no");
-  run.precision = parse_precision(precision == "bf16" || precision == "fp16" || precision == "fp8"
-                                      ? precision
-                                      : std::string("fp32"));
+  run.precision =
+      parse_precision(precision == "bf16" || precision == "fp16" || precision == "fp8" ? precision
+                      : contains(text, "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1") ? std::string("tf32")
+                                                                             : std::string("fp32"));
   read_steps(given, run);
   if (lowered(given.text("--distributed_type").value_or("")) == "megatron_lm") {
     read_megatron_lm(given, run);

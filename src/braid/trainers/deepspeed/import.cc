@@ -10,7 +10,7 @@
 #include "braid/trainers/deepspeed/ignored_keys.h"
 #include "braid/trainers/exchange/found_file.h"
 #include "braid/trainers/exchange/nested_settings.h"
-#include "braid/trainers/exchange/shell_script.h"
+#include "braid/trainers/exchange/open_script.h"
 #include "braid/trainers/exchange/signs.h"
 #include "braid/trainers/exchange/started_processes.h"
 
@@ -59,9 +59,7 @@ void read_zero(GivenArguments& given, Import& run) {
   if (says_yes(given, "--zero_optimization.cpu_offload")) p.offload_optimizer = true;
   if (p.offload_weights && p.zero == Zero::parameters) {
     p.offload_weights = false;
-    run.notes.emplace_back(
-        "offload_param: here the shards of the weights stay on the device, from where they are "
-        "gathered");
+    run.host_shards = true;
   }
   const std::string ratio = given.text("--zero_optimization.offload_optimizer.ratio").value_or("1");
   if (finite_double(ratio).value_or(1) < 1) {
@@ -146,7 +144,7 @@ bool is_start_line(std::string_view text) {
 /// The run of the file that a start line names, with what the line says beside it.
 Import import_start_line(std::string_view text, const std::string& file,
                          const ImportChoice& choice) {
-  const ShellScript script = read_shell_script(text, file);
+  const ShellScript script = read_script_with_sourced(text, file, choice);
   for (const ShellCommand& words : script.commands) {
     const auto option = std::find(words.begin(), words.end(), "--deepspeed_config");
     if (option == words.end() || option + 1 == words.end()) continue;

@@ -20,6 +20,13 @@ struct BehaviourChange {
   bool value = false;
 };
 
+/// What a run leaves to the trainer's default.
+struct LeftOpen {
+  std::string text;  ///< "ARGUMENT: what that means".
+  std::string
+      option;  ///< Of braid, which says it in its place: "--global-batch"; empty: none does.
+};
+
 /// What a trainer's command line or configuration file says of a run, in braid's terms. What it
 /// does not say has the trainer's own default.
 struct Import {
@@ -36,6 +43,8 @@ struct Import {
   std::int64_t accumulation = 0;
   /// dp 0: what the other degrees leave of the devices. num_micro_batches does not count.
   Parallelism parallel;
+  /// The shards of the weights (ZeRO-3) are in host memory; modelled of one rank, which has all.
+  bool host_shards = false;
   bool says_micro_batch = true;  ///< Otherwise that is 1, or follows from:
   /// Micro-batches that the batch of a data-parallel rank is split into; 0: not said.
   std::int64_t steps_of_batch = 0;
@@ -46,8 +55,8 @@ struct Import {
   std::vector<std::int64_t> chunk_blocks;
   /// Arguments or keys that the reader knows nothing of, as they are written, in their order.
   std::vector<std::string> unknown;
-  /// What it leaves to the trainer's defaults and figures depend on, "ARGUMENT: what that means".
-  std::vector<std::string> not_given;
+  /// Of what figures depend on.
+  std::vector<LeftOpen> not_given;
   /// What it says and braid does not model, one sentence each.
   std::vector<std::string> notes;
   std::string needs_fp4_units;   ///< What starts on chips with FP4 alone; empty: nothing does.

@@ -1,6 +1,10 @@
 #include "braid/trainers/exchange/open_script.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -31,11 +35,44 @@ std::vector<std::string> sourced_files(const ShellScript& script) {
   return files;
 }
 
-/// Of these files those that are not there.
+/// What the files that a script reads in, and those that these read in, set; each file is read
+/// where it is met first.
+class SourcedFiles {
+ public:
+  explicit SourcedFiles(const ImportChoice& choice) : choice_(choice) {}
+
+  /// Those of a script that knows these variables.
+  void read(const ShellScript& script) {
+    for (const std::string& name : sourced_files(script)) {
+      if (known_.size() >= kMost || !known_.insert(name).second) continue;
+      const std::optional<std::string> text = choice_.text_of(name);
+      if (!text) {
+        missing.push_back(name);
+        continue;
+      }
+      const ShellScript first = read_shell_script(*text, name, variables);
+      const std::size_t before = known_.size();
+      read(first);
+      // Once more, with what is set before it by what it reads in itself.
+      variables = known_.size() == before ? first.variables
+                                          : read_shell_script(*text, name, variables).variables;
+    }
+  }
+
+  ShellVariables variables;
+  std::vector<std::string> missing;  ///< Those that are not there, as they are named.
+
+ private:
+  static constexpr std::size_t kMost = 64;
+  const ImportChoice& choice_;
+  std::set<std::string, std::less<>> known_;
+};
+
+/// The files that are read in by the script, or what it reads in, and are not there.
 std::vector<std::string> missing_files(const ShellScript& script, const ImportChoice& choice) {
-  std::vector<std::string> files = sourced_files(script);
-  std::erase_if(files, [&](const std::string& name) { return choice.text_of(name).has_value(); });
-  return files;
+  SourcedFiles files(choice);
+  files.read(script);
+  return files.missing;
 }
 
 }  // namespace
@@ -44,13 +81,9 @@ ShellScript read_script_with_sourced(std::string_view text, const std::string& f
                                      const ImportChoice& choice) {
   ShellScript script = read_shell_script(text, file);
   if (!choice.text_of_file) return script;
-  ShellVariables known;
-  for (const std::string& name : sourced_files(script)) {
-    if (const auto of_file = choice.text_of(name)) {
-      known = read_shell_script(*of_file, name, known).variables;
-    }
-  }
-  return known.empty() ? script : read_shell_script(text, file, known);
+  SourcedFiles files(choice);
+  files.read(script);
+  return files.variables.empty() ? script : read_shell_script(text, file, files.variables);
 }
 
 UnknownValue why_unknown(const std::string& used, const ShellScript& script,

@@ -10,8 +10,8 @@
 namespace braid {
 
 /// read_shell_script() with the variables that files set which the script reads in (`source`, `.`),
-/// where `choice` has their text: as if they were set before the script begins. What these files
-/// read in themselves is not read.
+/// where `choice` has their text, and files that these read in: as if they were set before the
+/// script begins. Up to 64 files are read, each once.
 ShellScript read_script_with_sourced(std::string_view text, const std::string& file,
                                      const ImportChoice& choice);
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "braid/base/text.h"
+#include "braid/trainers/exchange/launch_line.h"
 #include "braid/trainers/exchange/settings.h"
 #include "braid/trainers/exchange/signs.h"
 
@@ -90,15 +91,37 @@ void read_batch(GivenArguments& given, Import& run) {
 
 }  // namespace
 
+namespace {
+
+/// "MaxText.train", "src/MaxText/train.py", "maxtext.trainers.pre_train.train".
+bool is_program(const std::string& word) {
+  return contains(lowered(word), "maxtext") && (word.ends_with("train") || word.ends_with(".py"));
+}
+
+/// What the file sets, or the line, or script, that starts it.
+std::vector<Setting> settings_of_run(std::string_view text, const std::string& file,
+                                     const ImportChoice& choice, Import& run) {
+  if (has_line_with(text, "python")) {
+    if (const auto line = launch_line(text, file, choice, is_program)) {
+      run.notes = line->notes;
+      std::string words;
+      for (const std::string& word : line->words) words += word + "\n";
+      return settings_of(words);
+    }
+  }
+  return settings_of(text);
+}
+
+}  // namespace
+
 bool is_maxtext(std::string_view text) {
   return has_sign(text, {"ici_fsdp_parallelism", "ici_tensor_parallelism", "per_device_batch_size",
                          "max_target_length"});
 }
 
-Import import_maxtext(std::string_view text, const std::string& file,
-                      const ImportChoice& /*choice*/) {
-  GivenArguments given = as_arguments(settings_of(text), file);
+Import import_maxtext(std::string_view text, const std::string& file, const ImportChoice& choice) {
   Import run;
+  GivenArguments given = as_arguments(settings_of_run(text, file, choice, run), file);
   run.trainer = "maxtext";
   run.model = given.text("--model_name").value_or("");
   run.seq_len = given.count_or("--max_target_length", 2048);

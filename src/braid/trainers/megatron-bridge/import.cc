@@ -176,7 +176,7 @@ bool is_megatron_bridge(std::string_view text) {
 
 Import import_megatron_bridge(std::string_view text, const std::string& file,
                               const ImportChoice& choice) {
-  const BridgeSource source = bridge_source(text, file, choice.recipe);
+  const BridgeSource source = bridge_source(text, file, choice);
   GivenArguments given = as_arguments(source.settings, file);
   Import run;
   run.trainer = "megatron-bridge";

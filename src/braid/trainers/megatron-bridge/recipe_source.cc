@@ -8,8 +8,8 @@
 #include "braid/base/text.h"
 #include "braid/trainers/exchange/chosen_recipe.h"
 #include "braid/trainers/exchange/export.h"
+#include "braid/trainers/exchange/open_script.h"
 #include "braid/trainers/exchange/python_functions.h"
-#include "braid/trainers/exchange/shell_script.h"
 
 namespace braid {
 namespace {
@@ -48,9 +48,10 @@ constexpr RecipeOption kRecipeOptions[] = {
     {"dump_env", "", ""}};
 
 /// The words behind run_recipe.py; empty where the text is no such command line.
-ShellCommand recipe_words(std::string_view text, const std::string& file) {
+ShellCommand recipe_words(std::string_view text, const std::string& file,
+                          const ImportChoice& choice) {
   if (!contains(text, "run_recipe.py") || contains(text, "import ")) return {};
-  const ShellScript script = read_shell_script(text, file);
+  const ShellScript script = read_script_with_sourced(text, file, choice);
   for (const ShellCommand& outer : script.commands) {
     std::vector<ShellCommand> all = inner_commands(outer, script, file);
     all.insert(all.begin(), outer);
@@ -176,14 +177,19 @@ void note_other_recipes(std::string_view whole, BridgeSource& source) {
 }  // namespace
 
 BridgeSource bridge_source(std::string_view text, const std::string& file,
-                           const std::string& recipe) {
+                           const ImportChoice& choice) {
   BridgeSource source;
-  const ShellCommand words = recipe_words(text, file);
+  const std::string& recipe = choice.recipe;
+  const ShellCommand words = recipe_words(text, file, choice);
   read_options(words, source);
   const std::string chosen =
       words.empty() ? chosen_recipe(recipes_of(text), recipe, file) : std::string();
   if (!words.empty() && !recipe.empty()) refuse_recipe_choice(file);
-  source.text = chosen.empty() ? std::string(text) : python_call_text(text, chosen);
+  if (!words.empty()) {
+    for (const std::string& word : words) source.text += word + "\n";
+  } else {
+    source.text = chosen.empty() ? std::string(text) : python_call_text(text, chosen);
+  }
   read_assignments(source.text, source);
   if (words.empty()) {
     read_overlap(source.text, source);

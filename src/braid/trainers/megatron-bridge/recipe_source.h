@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "braid/trainers/exchange/import.h"
 #include "braid/trainers/exchange/settings.h"
 
 namespace braid {
@@ -16,10 +17,10 @@ struct BridgeSource {
   std::vector<std::string> unknown;  ///< Options of run_recipe.py that are not read.
 };
 
-/// Reads a recipe (a function that gives a ConfigContainer), which `recipe` chooses where the file
+/// Reads a recipe (a function that gives a ConfigContainer), which `choice` names where the file
 /// has several; a script; or a command line of run_recipe.py with its options and overrides. Throws
 /// Error where several recipes remain, or none that is called so.
 BridgeSource bridge_source(std::string_view text, const std::string& file,
-                           const std::string& recipe);
+                           const ImportChoice& choice);
 
 }  // namespace braid

@@ -23,8 +23,8 @@ void read_overlap(GivenArguments& given, Import& run) {
   const bool overlaps = reduces || p.zero >= Zero::gradients;
   set(&TrainerBehaviour::overlapped_gradients, overlaps, run);
   if (!overlaps) {
-    run.not_given.emplace_back(
-        "--overlap-grad-reduce: off, gradients are reduced after the last backward pass");
+    run.not_given.push_back(
+        {"--overlap-grad-reduce: off, gradients are reduced after the last backward pass", ""});
   }
   if (!gathers && (p.zero == Zero::optimizer || p.zero == Zero::gradients)) {
     run.notes.emplace_back(

@@ -39,7 +39,8 @@ void read_stage(GivenArguments& given, const ImportChoice& choice, Import& run) 
     read_config(document.root(), run);
     return;
   }
-  if (!stage) run.not_given.emplace_back("--zero-stage: 1, or what --deepspeed_config says");
+  if (!stage)
+    run.not_given.push_back({"--zero-stage: 1, or what --deepspeed_config says", "--zero"});
   if (file) {
     run.notes.push_back(
         "--deepspeed_config " + on_one_line(*file) +

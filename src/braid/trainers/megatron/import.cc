@@ -264,7 +264,8 @@ Import import_megatron(std::string_view text, const std::string& file, const Imp
   p.micro_batch = degree(given, "--micro-batch-size");
   if (run.global_batch == 0) {
     run.accumulation = 1;
-    run.not_given.emplace_back("--global-batch-size: a micro-batch on each data-parallel rank");
+    run.not_given.push_back(
+        {"--global-batch-size: a micro-batch on each data-parallel rank", "--global-batch"});
   }
   p.tp = degree(given, "--tensor-model-parallel-size");
   p.cp = degree(given, "--context-parallel-size");

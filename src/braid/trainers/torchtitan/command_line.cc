@@ -90,8 +90,9 @@ bool is_torchtitan_command(std::string_view text) {
   return false;
 }
 
-TorchtitanCommand torchtitan_command(std::string_view text, const std::string& file) {
-  const ShellScript script = read_shell_script(text, file);
+TorchtitanCommand torchtitan_command(std::string_view text, const std::string& file,
+                                     const ImportChoice& choice) {
+  const ShellScript script = read_script_with_sourced(text, file, choice);
   for (std::size_t c = 0; c < script.commands.size(); ++c) {
     const ShellCommand& words = script.commands[c];
     const auto program = std::find_if(words.begin(), words.end(), is_program);
@@ -110,7 +111,7 @@ TorchtitanCommand torchtitan_command(std::string_view text, const std::string& f
       const bool is_listed = std::find(open.begin(), open.end(), part.name) != open.end();
       if (part.command == c && part.word > before && !is_listed) open.push_back(part.name);
     }
-    note_what_is_open(open, script, command.notes);
+    note_what_is_open(open, script, command.notes, choice);
     return command;
   }
   throw Error(Where{file, 0, ""}, "no command starts torchtitan",

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "braid/trainers/exchange/import.h"
 #include "braid/trainers/exchange/settings.h"
 
 namespace braid {
@@ -21,7 +22,9 @@ struct TorchtitanCommand {
 /// Whether a text is a command line, or a script with one, that starts torchtitan.
 bool is_torchtitan_command(std::string_view text);
 
-/// Reads it. Throws Error where no command of the script starts torchtitan.
-TorchtitanCommand torchtitan_command(std::string_view text, const std::string& file);
+/// Reads it, with the variables of the files that it reads in. Throws Error where no command of the
+/// script starts torchtitan.
+TorchtitanCommand torchtitan_command(std::string_view text, const std::string& file,
+                                     const ImportChoice& choice);
 
 }  // namespace braid

@@ -326,7 +326,7 @@ bool is_torchtitan(std::string_view text) {
 
 Import import_torchtitan(std::string_view text, const std::string& file,
                          const ImportChoice& choice) {
-  const TorchtitanSource source = torchtitan_source(text, file, choice.recipe);
+  const TorchtitanSource source = torchtitan_source(text, file, choice);
   const bool recipe = source.is_recipe;
   GivenArguments given = as_arguments(source.settings, source.file);
   Import run;

@@ -104,9 +104,9 @@ TorchtitanSource named_source(const TorchtitanCommand& command, const std::strin
 }
 
 TorchtitanSource command_source(std::string_view text, const std::string& file,
-                                const std::string& recipe) {
-  TorchtitanCommand command = torchtitan_command(text, file);
-  if (!recipe.empty()) command.recipe = recipe;
+                                const ImportChoice& choice) {
+  TorchtitanCommand command = torchtitan_command(text, file, choice);
+  if (!choice.recipe.empty()) command.recipe = choice.recipe;
   TorchtitanSource source;
   source.file = file;
   if (!command.config_file.empty() || !command.recipe.empty()) {
@@ -124,10 +124,10 @@ TorchtitanSource command_source(std::string_view text, const std::string& file,
 }  // namespace
 
 TorchtitanSource torchtitan_source(std::string_view text, const std::string& file,
-                                   const std::string& recipe) {
+                                   const ImportChoice& choice) {
   const bool is_command = !is_recipe_text(text) && is_torchtitan_command(text);
   TorchtitanSource source =
-      is_command ? command_source(text, file, recipe) : file_source(text, file, recipe);
+      is_command ? command_source(text, file, choice) : file_source(text, file, choice.recipe);
   if (!source.is_recipe) source.settings = in_todays_words(std::move(source.settings));
   return source;
 }

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "braid/trainers/exchange/import.h"
 #include "braid/trainers/exchange/settings.h"
 
 namespace braid {
@@ -20,9 +21,9 @@ struct TorchtitanSource {
 };
 
 /// Reads a TOML, a recipe, or a command line with the file that it names, which is looked for as it
-/// is named and in the folder of `file`. `recipe` chooses among several; empty: there is one.
+/// is named and in the folder of `file`. `choice` names one of several.
 /// Throws Error where the named file is not there, and where no recipe or several remain.
 TorchtitanSource torchtitan_source(std::string_view text, const std::string& file,
-                                   const std::string& recipe);
+                                   const ImportChoice& choice);
 
 }  // namespace braid
