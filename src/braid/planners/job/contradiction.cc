@@ -86,6 +86,8 @@ class SpaceWalk {
     if (!splits(SpaceRule::heads, tp, 1, 1) && limits_.split.listed == nullptr) return false;
     for (const int cp : cps_) {
       c.cp = cp;
+      c.ep = 1;
+      c.whole_experts = false;
       if (limits_.split.listed == nullptr && !splits(SpaceRule::sequence, 1, cp, 1)) continue;
       if (!can_divide(options_.can, to_execution(c))) continue;
       for (const int ep : eps_) {
