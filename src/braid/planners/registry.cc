@@ -181,11 +181,18 @@ void keep_what_can_be_told(const Trainer& trainer, const TrainerLimits& can, Out
 /// further than the search's bound, which holds all the same.
 void correct_times(Outcome& outcome) {
   if (outcome.candidates.empty() || outcome.objective_name != kSimulatedObjective) return;
-  const bool is_chosen = outcome.recommendation && outcome.recommendation->fastest;
+  const auto faster = [](const Candidate& a, const Candidate& b) {
+    return a.metrics.iteration_time_s < b.metrics.iteration_time_s;
+  };
+  // What rounding alone puts before the first stays behind it.
+  const double least_s =
+      std::min_element(outcome.candidates.begin(), outcome.candidates.end(), faster)
+          ->metrics.iteration_time_s;
+  const bool is_chosen =
+      (outcome.recommendation && outcome.recommendation->fastest) ||
+      outcome.candidates.front().metrics.iteration_time_s * (1 - kSameTime) <= least_s;
   std::stable_sort(outcome.candidates.begin() + (is_chosen ? 1 : 0), outcome.candidates.end(),
-                   [](const Candidate& a, const Candidate& b) {
-                     return a.metrics.iteration_time_s < b.metrics.iteration_time_s;
-                   });
+                   faster);
   const double time_s = fastest_of(outcome).metrics.iteration_time_s;
   if (time_s <= outcome.objective * kAboveTolerance) return;
   outcome.objective = time_s;
