@@ -29,12 +29,58 @@ TEST(ServedRows, AreRead) {
   EXPECT_DOUBLE_EQ(rows[0].tpot_s, 0.01);
 }
 
-TEST(ServedRows, LayoutsThatCountADegreeTwiceAreRight) {
-  const std::vector<ServedRow> rows = parsed(
-      "a,,sglang,deepseek-ai/DeepSeek-R1,b200_sxm,fp8,agg,1024,128,4,64,1,8,8,100,10\n"
-      "a,,sglang,deepseek-ai/DeepSeek-R1,b200_sxm,fp8,agg,1024,128,4,1,64,8,8,100,10\n");
-  EXPECT_EQ(rows[0].worker.layout, (ServingLayout{8, 1, 1, 1, 8}));
-  EXPECT_EQ(rows[1].worker.layout, (ServingLayout{1, 1, 8, 1, 8}));
+TEST(ServedRows, DegreesThatAreWrittenTwiceCountOnce) {
+  const std::string run = "a,,sglang,deepseek-ai/DeepSeek-R1,b200_sxm,fp8,agg,1024,128,4,";
+  const std::vector<ServedRow> rows =
+      parsed(run + "64,1,8,8,100,10\n" + run + "1,64,8,8,100,10\n" + run + "4,1,2,2,100,10\n" +
+             run + "4,4,1,16,100,10\n" + run + "8,1,2,4,100,10\n" + run + "4,2,1,8,100,10\n");
+  EXPECT_EQ(rows[0].worker.once_counted, (ServingLayout{8, 1, 1, 1, 8}));
+  EXPECT_EQ(rows[1].worker.once_counted, (ServingLayout{1, 1, 8, 1, 8}));
+  EXPECT_EQ(rows[2].worker.once_counted, (ServingLayout{2, 1, 1, 1, 2}));
+  EXPECT_EQ(rows[3].worker.once_counted, (ServingLayout{1, 1, 4, 1, 4}));
+  // Neither is written twice.
+  EXPECT_EQ(rows[4].worker.once_counted, (ServingLayout{8, 1, 1, 2, 4}));
+  EXPECT_EQ(rows[5].worker.once_counted, (ServingLayout{4, 1, 2, 1, 8}));
+}
+
+TEST(ServedRows, DecodingWorkersHaveExpertParallelismOfTheirOwn) {
+  const std::string head =
+      "backend,model_path,system,precision,mode,isl,osl,prefill_tp_size,prefill_moe_tp_size,"
+      "prefill_moe_ep_size,decode_tp_size,decode_moe_tp_size,decode_moe_ep_size,silicon_ttft_ms,"
+      "silicon_tpot_ms\n";
+  const std::string run = "trtllm,deepseek-ai/DeepSeek-R1,gb200,fp8,disagg,1024,128,";
+  const std::vector<ServedRow> rows = parse_served_rows(
+      head + run + "4,1,4,16,4,4,100,10\n" + run + "4,4,1,16,4,4,100,10\n", "runs.csv");
+  EXPECT_EQ(rows[0].decode.layout, (ServingLayout{16, 1, 1, 1, 16}));
+  EXPECT_EQ(rows[1].decode.layout, (ServingLayout{16, 1, 1, 4, 4}));
+}
+
+/// 235 GB of weights fit four H100, not two.
+TEST(ServedRuns, WhatDoesNotFitCountsAsWritten) {
+  const ServedRuns runs(
+      parsed("a,,trtllm,Qwen/Qwen3-235B-A22B-FP8,h100_sxm,fp8,agg,128,128,32,4,,2,2,100,10\n"));
+  EXPECT_EQ(runs.predict(0).reason, "");
+}
+
+/// TensorRT-LLM's decoding workers have slots for a power of two each: of 39 requests on four
+/// workers 32 decode, and 7 wait until others end.
+TEST(ServedRuns, RequestsBeyondFixedSlotsWaitForOthersToEnd) {
+  const std::string head =
+      "silicon_data_source,backend,model_path,system,precision,mode,isl,osl,prefill_num_workers,"
+      "prefill_tp_size,decode_num_workers,decode_tp_size,silicon_ttft_ms,silicon_tpot_ms\n";
+  const auto times_of = [&](const std::string& engine, int under_way) {
+    const std::string row = "silicon_concurrency=" + std::to_string(under_way) + "," + engine +
+                            ",meta-llama/Llama-3.1-70B,h200_sxm,fp8,disagg,1024,1024,1,4,4,4,1,1\n";
+    return ServedRuns(parse_served_rows(head + row, "runs.csv")).predict(0, {}, {}).times;
+  };
+  const ServingTimes waits = times_of("trtllm", 39), fits = times_of("trtllm", 32);
+  EXPECT_NEAR(waits.sequences, 32, 1e-9);
+  EXPECT_NEAR(waits.requests_per_s * (waits.ttft_s + 1024 * waits.tpot_s), 39, 0.5);
+  EXPECT_GT(waits.room_s, 0.9 * 7 / 32 * 1024 * waits.tpot_s);
+  EXPECT_EQ(fits.room_s, 0);
+  // Other engines take all, and so does a service of many more slots than a power of two of them.
+  EXPECT_EQ(times_of("sglang", 39).room_s, 0);
+  EXPECT_EQ(times_of("trtllm", 60).room_s, 0);
 }
 
 TEST(ServedRows, BadFieldsAreNamed) {

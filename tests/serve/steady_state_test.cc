@@ -16,6 +16,7 @@ using test::ServingFixture;
 TEST(SteadyState, IsNearTheEventSimulation) {
   ServingFixture with("llama-3-8b", "dgx-h100:8", "vllm");
   with.engine.figures.stall = 1;  // Of an engine that runs prompts by themselves, as simulated.
+  with.engine.figures.wait_steps = 0.5;
   const StepModel step(with.worker("bf16", {}));
   for (const double concurrency : {4.0, 16.0, 48.0}) {
     const WorkerSteps steps(&step, {1024, 200, 0}, {1024, 64});  // One prompt a step.
@@ -53,6 +54,29 @@ TEST(SteadyState, PromptsThatComeTogetherWaitForEachOther) {
   // The mean of 32 prompts that run one after the other.
   EXPECT_NEAR(together.ttft_s, figures.request_s + 16.5 * steps.prompts_s(1, figures),
               1e-9 * together.ttft_s);
+}
+
+TEST(SteadyState, RequestsWaitForAsManyStepsAsAreToEndBefore) {
+  ServingFixture with("llama-3-8b", "dgx-h100:8", "vllm");
+  const StepModel step(with.worker("bf16", {}));
+  const WorkerSteps steps(&step, {128, 4096, 0}, {8192, 256});  // Hardly any prompts.
+  EngineFigures figures = with.engine.figures;
+  figures.wait_steps = 0.5;
+  const ServingTimes soon = steady_state(steps, figures, {8});
+  figures.wait_steps = 20;
+  const ServingTimes late = steady_state(steps, figures, {8});
+  EXPECT_NEAR((late.ttft_s - soon.ttft_s) / (19.5 * late.tpot_s), 1, 0.02);
+  // Alone, no step is under way.
+  EXPECT_DOUBLE_EQ(steady_state(steps, figures, {1}).waiting_s, 0);
+}
+
+/// Who waits for room waits for others to end, however long prompts take.
+TEST(SteadyState, CorrectionsOfTpotHoldForTheWaitForRoom) {
+  const ServingTimes times = corrected({10, 0.1, 4, 32, 1, 8, 7}, {0.5, 3});
+  EXPECT_DOUBLE_EQ(times.ttft_s, 3 * (10 - 7) + 0.5 * 7);
+  EXPECT_DOUBLE_EQ(times.waiting_s, 3 * (8 - 7) + 0.5 * 7);
+  EXPECT_DOUBLE_EQ(times.room_s, 0.5 * 7);
+  EXPECT_DOUBLE_EQ(times.tpot_s, 0.05);
 }
 
 TEST(WorkerSteps, AreTheStepModelsAtTheirBatchesAndBetweenThemNear) {

@@ -63,8 +63,8 @@ ServingTimes steady_state(const DisaggregatedService& service, const EngineFigur
     workers = std::ceil(rate_of(load.concurrency) * full_s / most_together / kBusy);
   }
   const double fastest = workers * most_together / full_s;
-  const double most =
-      std::min(load.concurrency, decode.limits().sequences * service.decode_workers);
+  double most = std::min(load.concurrency, decode.limits().sequences * service.decode_workers);
+  if (service.most_sequences > 0) most = std::min(most, service.most_sequences);
   ServingTimes times;
   const auto at = [&](double sequences) {
     times.tpot_s = tpot_of(sequences);
@@ -96,6 +96,7 @@ ServingTimes steady_state(const DisaggregatedService& service, const EngineFigur
   const double held = times.sequences + times.requests_per_s * times.ttft_s;
   if (load.concurrency > held * 1.001) {
     const double more_s = (load.concurrency - held) / times.requests_per_s;
+    if (times.sequences >= most) times.room_s = more_s;
     times.waiting_s += more_s;
     times.ttft_s += more_s;
   }

@@ -10,6 +10,7 @@ struct DisaggregatedService {
   const WorkerSteps* decode = nullptr;
   double prefill_workers = 1;  ///< 0: as many as are busy for 70 % of the time at most.
   double decode_workers = 1;
+  double most_sequences = 0;  ///< That decode at once, of all workers; 0: as many as they hold.
 };
 
 /// Seconds for the cache of a prompt from one worker to the other: all of its devices send their

@@ -124,6 +124,7 @@ const std::vector<EngineFigureField>& engine_figure_fields() {
       {"request_s", &F::request_s, 1e-4, 1, 2e-2},
       {"handover_s", &F::handover_s, 1e-3, 10, 0.2},
       {"lockstep", &F::lockstep, 0.01, 1, 0.2},
+      {"wait_steps", &F::wait_steps, 0.1, 64, 4},
       {"stall", &F::stall, 0.1, 4, 1},
   };
   return fields;
@@ -137,7 +138,8 @@ Engine read_engine(const Value& root) {
   const Value does = root["does"];
   does.expect_only({"joins_prompts", "chunk_tokens", "memory_share", "share_of_free",
                     "most_sequences", "reserves_output", "block_tokens", "graph_sequences",
-                    "graph_memory", "static_scales", "splits_caches", "groups_divide_heads"});
+                    "graph_memory", "static_scales", "splits_caches", "groups_divide_heads",
+                    "fixed_slots"});
   constexpr double kMost = 1e9;
   engine.joins_prompts = entry(does, "joins_prompts", engine).as_bool();
   engine.chunk_tokens = entry(does, "chunk_tokens", engine).as_double_in(16, kMost);
@@ -149,6 +151,9 @@ Engine read_engine(const Value& root) {
   engine.graph_sequences = entry(does, "graph_sequences", engine).as_double_in(0, kMost);
   engine.graph_bytes = entry(does, "graph_memory", engine).as_quantity(Unit::bytes);
   engine.static_scales = entry(does, "static_scales", engine).as_bool();
+  if (does["fixed_slots"].exists()) {
+    engine.fixed_slots = entry(does, "fixed_slots", engine).as_bool();
+  }
   if (does["groups_divide_heads"].exists()) {
     engine.groups_divide_heads = entry(does, "groups_divide_heads", engine).as_bool();
   }

@@ -23,7 +23,10 @@ struct EngineFigures {
   double request_s = 0;       ///< From the request to the queue, and from the first token back.
   double handover_s = 0;      ///< From one worker to another, beside the bytes of the cache.
   double lockstep = 0.1;  ///< Of a benchmark's requests, the share whose prompts come all at once.
-  double stall = 1;       ///< Of the time of prompts' steps, by how much others' tokens wait.
+  /// Steps of decoding between a request's coming and its prompt's step, half of the one under way
+  /// at least: engines plan steps ahead, and some look for requests every n-th step only.
+  double wait_steps = 0.5;
+  double stall = 1;  ///< Of the time of prompts' steps, by how much others' tokens wait.
 };
 
 /// A figure of EngineFigures by name.
@@ -82,6 +85,7 @@ struct Engine {
   double block_tokens = 16;         ///< Of a page of the cache.
   double graph_sequences = 512;     ///< Steps of as many sequences at most are captured.
   double graph_bytes = 0;           ///< Memory of captured graphs.
+  bool fixed_slots = false;         ///< Workers that only decode are launched for 2^n sequences.
   bool static_scales = false;       ///< fp8 with one scale a tensor quantises in the kernel before.
   bool groups_divide_heads = true;  ///< Attention groups may have tensor parallelism of their own.
   /// Of which attention the caches can be sharded by tokens: "attention", "latent".

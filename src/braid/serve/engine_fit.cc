@@ -55,11 +55,21 @@ ServedErrors served_errors(const std::vector<ServedRow>& runs,
 
 namespace {
 
-/// What is left of one run: logarithms of measured over predicted times.
+/// What is left of one run: logarithms of measured over predicted times; of TTFT without the wait
+/// for room to decode, which goes by TPOT.
 struct LeftOver {
   CorrectedRuns kind;
   double tpot = 0, ttft = 0;
+  bool waits = false;  ///< Half of TTFT and more was that wait, so that `ttft` says little.
 };
+
+LeftOver left_of(const CorrectedRuns& kind, const ServedRow& measured, const ServingTimes& times) {
+  const double longer = measured.tpot_s / times.tpot_s;
+  const double rest_s = measured.ttft_s - longer * times.room_s;
+  LeftOver left{kind, std::log(longer), 0, rest_s < measured.ttft_s / 2};
+  if (!left.waits) left.ttft = std::log(rest_s / (times.ttft_s - times.room_s));
+  return left;
+}
 
 /// The kinds of corrections that hold for a run, the widest first.
 std::array<CorrectedRuns, 4> kinds_of(const CorrectedRuns& run) {
@@ -70,6 +80,7 @@ std::array<CorrectedRuns, 4> kinds_of(const CorrectedRuns& run) {
 
 /// The median, each value counting exp(-value / 2), drawn to 0 by as many runs as `runs` at 0.
 double drawn_median(std::vector<double> values, double runs) {
+  if (values.empty()) return 0;
   std::sort(values.begin(), values.end());
   double whole = 0;
   for (const double value : values) whole += std::exp(-value / 2);
@@ -108,7 +119,7 @@ Corrections fitted_corrections(const std::vector<LeftOver>& runs) {
         const TimeFactors own = corrections[kind];
         auto& [tpot, ttft] = left[kind];
         tpot.push_back(run.tpot - std::log(all.tpot / own.tpot));
-        ttft.push_back(run.ttft - std::log(all.ttft / own.ttft));
+        if (!run.waits) ttft.push_back(run.ttft - std::log(all.ttft / own.ttft));
       }
       for (auto& [kind, values] : left) {
         corrections[kind] = {std::exp(drawn_median(std::move(values.first), kTpotRuns)),
@@ -129,10 +140,8 @@ struct EngineRows {
     std::vector<LeftOver> left;
     left.reserve(rows.size());
     for (const std::size_t row : rows) {
-      const ServedRow& measured = runs->rows()[row];
-      const ServingTimes times = runs->predict(row, figures, {}).times;
-      left.push_back({runs->kind_of(row), std::log(measured.tpot_s / times.tpot_s),
-                      std::log(measured.ttft_s / times.ttft_s)});
+      left.push_back(
+          left_of(runs->kind_of(row), runs->rows()[row], runs->predict(row, figures, {}).times));
     }
     return left;
   }
@@ -151,12 +160,15 @@ LeastSquares problem_of(const EngineRows* of) {
   problem.prior_weight = kPriorWeight;
   problem.loss = smooth_loss(kLargeError);
   problem.residuals = [of](const std::vector<double>& at) {
-    const std::vector<LeftOver> left = of->left_over(unpacked(at));
+    const EngineFigures figures = unpacked(at);
     std::vector<double> residuals;
-    residuals.reserve(2 * left.size());
-    for (std::size_t i = 0; i < left.size(); ++i) {
-      residuals.push_back(std::log(of->factors[i].tpot) - left[i].tpot);
-      residuals.push_back(std::log(of->factors[i].ttft) - left[i].ttft);
+    residuals.reserve(2 * of->rows.size());
+    for (std::size_t i = 0; i < of->rows.size(); ++i) {
+      const ServedRow& measured = of->runs->rows()[of->rows[i]];
+      const ServingTimes times =
+          corrected(of->runs->predict(of->rows[i], figures, {}).times, of->factors[i]);
+      residuals.push_back(std::log(times.tpot_s / measured.tpot_s));
+      residuals.push_back(std::log(times.ttft_s / measured.ttft_s));
     }
     return residuals;
   };

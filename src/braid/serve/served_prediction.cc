@@ -50,6 +50,22 @@ double held_of(const Worker& worker, const ServedRow& row) {
   return std::max({held, std::min(of_narrow, row.concurrency), 1.0});
 }
 
+/// How many sequences decode at once in a benchmark of workers that are launched for 2^n of them
+/// each: less than a quarter more are under way (data/engines/trtllm.yaml). Where the row does not
+/// say how many workers there are, it may be three times a power of two as well.
+/// 0: as many as they hold.
+double slots_of(const ServedRow& row, double ranks) {
+  constexpr double kMostOver = 1.25;
+  const double under_way = row.concurrency;
+  const auto times_power = [under_way](double unit) {
+    return unit * std::exp2(std::floor(std::log2(under_way / unit)));
+  };
+  if (under_way < ranks) return 0;
+  const double slots =
+      row.decode.workers > 0 ? times_power(ranks) : std::max(times_power(1), times_power(3));
+  return under_way < kMostOver * slots ? slots : 0;
+}
+
 }  // namespace
 
 struct ServedRuns::Run {
@@ -74,6 +90,7 @@ struct ServedRuns::Shared {
   const StepModel& step_model(const Worker& worker, const std::string& key);
   const WorkerSteps& worker_steps(const ServedRow& row, const Engine& engine,
                                   const ServingLayout& layout);
+  const WorkerSteps& aggregated_steps(const ServedRow& row, const Engine& engine);
 };
 
 const ServedModel& ServedRuns::Shared::model(const std::string& name) {
@@ -126,6 +143,19 @@ const WorkerSteps& ServedRuns::Shared::worker_steps(const ServedRow& row, const 
       .first->second;
 }
 
+/// As written where the model does not fit what is counted once.
+const WorkerSteps& ServedRuns::Shared::aggregated_steps(const ServedRow& row,
+                                                        const Engine& engine) {
+  if (row.worker.once_counted == row.worker.layout) {
+    return worker_steps(row, engine, row.worker.layout);
+  }
+  try {
+    return worker_steps(row, engine, row.worker.once_counted);
+  } catch (const Error&) {
+    return worker_steps(row, engine, row.worker.layout);
+  }
+}
+
 DisaggregatedService ServedRuns::service_of(const ServedRow& row, const Engine& engine) const {
   DisaggregatedService service;
   ServingLayout layout = row.decode.layout;
@@ -145,6 +175,10 @@ DisaggregatedService ServedRuns::service_of(const ServedRow& row, const Engine& 
     service.decode_workers =
         std::max(usual, std::ceil(row.concurrency / service.decode->limits().sequences));
   }
+  if (engine.fixed_slots) {
+    const auto groups = static_cast<double>(service.decode->step().worker().layout.dp);
+    service.most_sequences = slots_of(row, service.decode_workers * groups);
+  }
   return service;
 }
 
@@ -161,12 +195,12 @@ ServedRuns::Run ServedRuns::run_of(const ServedRow& row) const {
   run.load = {row.concurrency, true};
   try {
     if (!row.disaggregated) {
-      run.aggregated = &shared_->worker_steps(row, *engine, row.worker.layout);
+      run.aggregated = &shared_->aggregated_steps(row, *engine);
+      const Worker& of = run.aggregated->step().worker();
       if (row.concurrency == 0) {
-        run.load.concurrency =
-            std::max(1.0, row.worker.batch * static_cast<double>(row.worker.layout.dp));
+        run.load.concurrency = std::max(1.0, row.worker.batch * static_cast<double>(of.layout.dp));
       }
-      run.kind = corrected_runs_of(run.aggregated->step().worker(), false);
+      run.kind = corrected_runs_of(of, false);
       return run;
     }
     run.service = service_of(row, *engine);

@@ -53,6 +53,32 @@ class RowFields {
   const CsvRow& row_;
 };
 
+/// Of tables that count a degree twice: n devices that deal experts out n ways are n ways of tensor
+/// parallelism, of experts too, on n * n devices; with attention groups, n groups of n ranks.
+ServingLayout once_counted(const ServingLayout& written) {
+  const std::int64_t devices = written.stage_devices();
+  const bool both_ways = written.moe_tp == written.moe_ep && written.moe_tp > 1;
+  const bool groups_of_ranks = written.dp == written.tp && written.moe_tp == 1 && written.dp > 1;
+  if (written.moe_tp * written.moe_ep != devices || (!both_ways && !groups_of_ranks)) {
+    return written;
+  }
+  ServingLayout once = written;
+  once.moe_ep = both_ways ? written.moe_ep : written.dp;
+  once.moe_tp = 1;
+  once.tp = written.dp > 1 ? 1 : once.moe_ep;
+  once.dp = written.dp > 1 ? once.moe_ep : 1;
+  return once;
+}
+
+/// Tables write down the prompts' workers' degree of expert parallelism for those of decoding too,
+/// and what is left of these as tensor parallelism: experts are dealt out among all of them.
+void deal_out_experts(const ServingLayout& prefill, ServingLayout& decode) {
+  const bool as_prompts = decode.moe_ep == prefill.moe_ep && decode.moe_ep > 1;
+  if (!as_prompts || decode.moe_tp == 1) return;
+  decode.moe_ep *= decode.moe_tp;
+  decode.moe_tp = 1;
+}
+
 RowWorkers workers_of(const RowFields& fields, const std::string& prefix) {
   RowWorkers of;
   of.batch = fields.number(prefix + "batch_size");
@@ -63,14 +89,6 @@ RowWorkers workers_of(const RowFields& fields, const std::string& prefix) {
   layout.dp = std::max<std::int64_t>(1, fields.count(prefix + "attention_dp_size"));
   layout.moe_tp = std::max<std::int64_t>(1, fields.count(prefix + "moe_tp_size"));
   layout.moe_ep = std::max<std::int64_t>(1, fields.count(prefix + "moe_ep_size"));
-  // n devices that divide experts n ways both ways: tables count one degree twice.
-  if (layout.moe_tp == layout.moe_ep && layout.moe_tp > 2 &&
-      layout.moe_tp * layout.moe_ep == layout.stage_devices()) {
-    const bool groups = layout.dp > 1;
-    layout.tp = groups ? 1 : layout.moe_tp;
-    layout.dp = groups ? layout.moe_tp : 1;
-    layout.moe_tp = 1;
-  }
   const std::int64_t of_experts = layout.moe_tp * layout.moe_ep;
   if (of_experts == 1) {
     layout.moe_tp = layout.stage_devices();
@@ -124,6 +142,8 @@ std::vector<ServedRow> parse_served_rows(std::string_view text, const std::strin
     run.worker = workers_of(fields, "");
     run.prefill = workers_of(fields, "prefill_");
     run.decode = workers_of(fields, "decode_");
+    run.worker.once_counted = once_counted(run.worker.layout);
+    deal_out_experts(run.prefill.layout, run.decode.layout);
     run.concurrency = noted(run.note, "silicon_concurrency");
     constexpr double kMs = 1e-3;
     run.ttft_s = kMs * fields.positive("silicon_ttft_ms");

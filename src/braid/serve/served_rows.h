@@ -13,7 +13,8 @@ namespace braid {
 struct RowWorkers {
   double batch = 0;  ///< Of one worker.
   std::int64_t workers = 0;
-  ServingLayout layout;
+  ServingLayout layout;        ///< As written, but for what is left out.
+  ServingLayout once_counted;  ///< Of an aggregated run, without degrees that are written twice.
 };
 
 /// One measured run of a serving engine (docs/file-formats.md, "Measured serving runs"). Text is

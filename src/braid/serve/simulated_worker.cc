@@ -41,6 +41,12 @@ double SimulatedSteps::fixed_s(double tokens) const {
   return factors_.ttft * (figures.request_s + over_s);
 }
 
+double SimulatedSteps::late_s(double decode_s) const {
+  constexpr double kUnderWay = 0.5;
+  const double steps = std::max(step_.figures().wait_steps - kUnderWay, 0.0);
+  return factors_.ttft / factors_.tpot * steps * decode_s;
+}
+
 double SimulatedSteps::prompts_at_once(double tokens) const {
   const double side = std::max(1.0, std::floor(chunk_tokens_ / tokens));
   return side * static_cast<double>(worker().layout.dp);
@@ -129,9 +135,11 @@ void SimulatedWorker::take_prompts() {
       steps_->step_factor() * step_s / static_cast<double>(steps_->worker().layout.pp);
   const double held_up = steps_->worker().engine->figures.stall;
   const std::size_t before = running_.size() - (work_ == SimulatedWork::all ? taken.size() : 0);
+  const double decode_s = before == 0
+                              ? 0
+                              : steps_->decode_s(static_cast<double>(before),
+                                                 context_ / static_cast<double>(running_.size()));
   if (held_up < 1 && before > 0) {
-    const double decode_s = steps_->decode_s(static_cast<double>(before),
-                                             context_ / static_cast<double>(running_.size()));
     for (std::size_t i = 0; i < before; ++i) {
       const double gained = std::min(running_[i].left, (1 - held_up) * busy_s / decode_s);
       running_[i].left -= gained;
@@ -141,7 +149,7 @@ void SimulatedWorker::take_prompts() {
   for (const std::size_t request : taken) {
     SimulatedRequest& times = (*times_)[request];
     times.begun_s = now_s_;
-    times.first_s = now_s_ + steps_->first_factor() * step_s;
+    times.first_s = now_s_ + steps_->first_factor() * step_s + steps_->late_s(decode_s);
     times.decoded_from_s = times.done_s = now_s_ + busy_s;
   }
   now_s_ += busy_s * std::max(1.0, before > 0 ? held_up : 1.0);

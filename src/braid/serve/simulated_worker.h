@@ -34,6 +34,9 @@ class SimulatedSteps {
   double bytes_of(const TracedRequest& request) const;
   /// Of a prompt's steps until its first token.
   double first_factor() const { return factors_.ttft; }
+  /// By how much a first token comes later beside sequences whose steps take `decode_s`, the rest
+  /// of the step under way aside.
+  double late_s(double decode_s) const;
   /// Of a prompt's steps until the next ones: workers that decode beside are corrected as a whole.
   double step_factor() const { return disaggregated_ ? 1 : factors_.tpot; }
   /// From the request to its prompt's step, and with two kinds of workers from there to the

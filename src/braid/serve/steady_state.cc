@@ -13,8 +13,10 @@ CorrectedRuns corrected_runs_of(const Worker& worker, bool disaggregated) {
 ServingTimes corrected(ServingTimes times, const TimeFactors& factors) {
   times.tpot_s *= factors.tpot;
   times.requests_per_s /= factors.tpot;
-  times.ttft_s *= factors.ttft;
-  times.waiting_s *= factors.ttft;
+  const double longer_room_s = times.room_s * (factors.tpot - factors.ttft);
+  times.ttft_s = times.ttft_s * factors.ttft + longer_room_s;
+  times.waiting_s = times.waiting_s * factors.ttft + longer_room_s;
+  times.room_s *= factors.tpot;
   times.prompt_s *= factors.ttft;
   return times;
 }
@@ -47,7 +49,8 @@ ServingTimes steady_state(const WorkerSteps& steps, const EngineFigures& figures
     const double queue_s = std::min(busy / (2 * (1 - busy)) * step_s,
                                     std::max(load.concurrency - 1, 0.0) * each_s / 2);
     times.waiting_s =
-        (load.concurrency > 1 ? decode_s * steps.step().step_tokens() / 2 : 0) + queue_s;
+        (load.concurrency > 1 ? figures.wait_steps * decode_s * steps.step().step_tokens() : 0) +
+        queue_s;
     times.ttft_s = figures.request_s + step_s + times.waiting_s;
     times.sequences = sequences;
     const double next =
@@ -58,6 +61,7 @@ ServingTimes steady_state(const WorkerSteps& steps, const EngineFigures& figures
   const double held = times.sequences + times.requests_per_s * times.ttft_s;
   if (load.concurrency > held * 1.001) {
     const double more_s = (load.concurrency - held) / times.requests_per_s;
+    times.room_s = more_s;
     times.waiting_s += more_s;
     times.ttft_s += more_s;
   }

@@ -20,12 +20,14 @@ struct ServingTimes {
   double sequences = 0;       ///< That decode at once, in all.
   double prompt_s = 0;        ///< A prompt alone, without waiting.
   double waiting_s = 0;       ///< Part of ttft_s.
+  double room_s = 0;          ///< Part of waiting_s: until there is room to decode.
 };
 
 /// Of one worker, what corrections of its times go by.
 CorrectedRuns corrected_runs_of(const Worker& worker, bool disaggregated);
 
-/// With `factors` applied: requests take longer by that of TPOT.
+/// With `factors` applied: requests take longer by that of TPOT, and so does the wait for room,
+/// since others must end before.
 ServingTimes corrected(ServingTimes times, const TimeFactors& factors);
 
 /// Steps that steady_state() looks at, at most.
@@ -35,7 +37,7 @@ inline constexpr int kMostSteadySteps = 30;
 ///
 ///     tpot = decode(B) + stall · (B - 1) · prompt / output
 ///     rate = B / (output · tpot)
-///     ttft = request + prompt + wait,    wait = step(B) / 2 + queue
+///     ttft = request + prompt + wait,    wait = wait_steps · decode(B) + queue
 ///     concurrency = B + rate · ttft      unless B is at its limit: then what is over waits
 ///
 /// A step takes decode(B) times the tokens that it makes of a sequence, 1 without drafts. `prompt`
