@@ -51,6 +51,22 @@ TEST(ServiceSimulation, OneRequestIsTheSumOfItsSteps) {
   EXPECT_EQ(times.front().waiting_s, 0);
 }
 
+/// Who comes while another decodes waits for the steps that are to end before its prompt's.
+TEST(ServiceSimulation, StepsEndBeforeThePromptOfWhoComesLater) {
+  ServingFixture with("llama-3-8b", "dgx-h100:1", "vllm");
+  const auto later_ttft_s = [&](double wait_steps) {
+    with.engine.figures.wait_steps = wait_steps;
+    const ServingPlan plan = plan_of(with, {1, 1, 1, 1, 1, 1}, 64);
+    return simulate_service(plan, with.job(1024, 2000), {{0, 1024, 2000}, {1, 1024, 2000}})[1]
+        .ttft_s;
+  };
+  const Worker worker = with.worker("fp8", {1, 1, 1, 1, 1, 1});
+  const TimeFactors factors = factors_of(with.engine.corrections, corrected_runs_of(worker, false));
+  const double step_s = StepModel(worker).time({1, 1100, 0, 0, 0});
+  const double later_s = later_ttft_s(20.5) - later_ttft_s(0.5);
+  EXPECT_NEAR(later_s / (20 * factors.ttft * step_s), 1, 0.02);
+}
+
 /// Requests that come at random at the rates of the mean field.
 TEST(ServiceSimulation, AgreesWithTheSteadyState) {
   for (const char* engine : {"vllm", "sglang", "trtllm"}) {
