@@ -157,7 +157,7 @@ void write_table(const PiperTable& table, const std::string& file) {
 /// Throws for what does not go with levels of the network.
 void check_levels(const ProfileOptions& o, const PiperVariant& variant) {
   if (o.levels.empty()) return;
-  if (!variant.is_piper()) {
+  if (!variant.is_piper) {
     throw Error(Where{"", 0, "--levels"}, std::string(variant.name) + " takes the network as flat",
                 "use --bandwidth");
   }
@@ -172,7 +172,7 @@ void check_levels(const ProfileOptions& o, const PiperVariant& variant) {
 /// Throws for what cannot have the degrees sum to exactly the micro-batches.
 void check_exact_sum(const ProfileOptions& o, const PiperVariant& variant) {
   if (o.sum != "exact") return;
-  if (variant.is_piper() && o.knapsack == "exact" && o.table.empty()) return;
+  if (variant.is_piper && o.knapsack == "exact" && o.table.empty()) return;
   throw Error(Where{"", 0, "--sum-of-dp"},
               "exact does not go with --table, --knapsack heuristic, equi and pipedream",
               "leave one of them out");

@@ -86,7 +86,7 @@ constexpr Planner of_piper() {
            .description = variant.description,
            .plan = piper<number>,
            .heterogeneous_stages = variant.cuts,
-           .own_options = variant.is_piper() ? kPiperOptions : ""}};
+           .own_options = variant.is_piper ? kPiperOptions : ""}};
 }
 
 constexpr std::array kPlanners = {

@@ -207,7 +207,7 @@ class PiperSearch {
     for (std::size_t f = 0; f < forms.size(); ++f) {
       PiperFamily family;
       family.working_bytes = forms[f].working_bytes;
-      if (variant_.is_piper()) {
+      if (variant_.is_piper) {
         if (f + 1 < forms.size() && forms[f + 1].working_bytes == family.working_bytes) continue;
         family.forms.assign(forms.begin(), forms.begin() + static_cast<std::ptrdiff_t>(f) + 1);
       } else {
@@ -313,7 +313,7 @@ Outcome plan_piper(std::string_view name, const Job& job, const System& system,
         "the " + std::string(name) + " planner needs one kind of device on a hierarchical network",
         "plan on one group of " + system.name);
   }
-  if (!variant.is_piper() && space.network != PiperNetwork::flat) {
+  if (!variant.is_piper && space.network != PiperNetwork::flat) {
     throw Error(std::string(name) + " takes the network as flat", "leave out --network levels");
   }
   if (const std::string_view option = option_outside(space); !option.empty()) {

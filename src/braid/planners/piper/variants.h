@@ -20,10 +20,10 @@ struct PiperVariant {
   bool dp = true, tp = true;  ///< Degrees above one.
   bool recompute = true;      ///< Options that recompute.
   bool cuts = true;           ///< More than one stage.
-
   /// Whether it is Piper's search, with less to choose from perhaps. The others take the network as
   /// flat, and data-parallel degrees that sum to at most the micro-batches.
-  constexpr bool is_piper() const { return search == solve_piper; }
+  bool is_piper = true;
+
   /// The problem with what it leaves out left out; layers may end up without options.
   PiperProblem restrict(PiperProblem problem) const;
   /// Its search on the restricted problem. Stages' options are numbered as in the full one.
@@ -64,16 +64,19 @@ inline constexpr std::array kPiperVariants = {
                  .recompute = false},
     PiperVariant{.name = "equi",
                  .description = "equal stages (PipeDream-2BW), with tensor parallelism",
-                 .search = solve_equi},
+                 .search = solve_equi,
+                 .is_piper = false},
     PiperVariant{.name = "equi-no-tp",
                  .description = "equal stages (PipeDream-2BW)",
                  .search = solve_equi,
-                 .tp = false},
+                 .tp = false,
+                 .is_piper = false},
     PiperVariant{.name = "pipedream",
                  .description = "PipeDream's recurrence on the layers as a chain",
                  .search = solve_pipedream,
                  .tp = false,
-                 .recompute = false},
+                 .recompute = false,
+                 .is_piper = false},
     PiperVariant{.name = "dp-only",
                  .description = "one stage, data parallelism",
                  .search = solve_piper,
