@@ -52,22 +52,21 @@ int stages_sending(const Parallelism& parallel, const System& system) {
   return nodes > (parallel.vp > 1 ? 1 : 2) ? 2 : 1;
 }
 
-double handover_s(const System& system, std::span<const std::int64_t> senders,
-                  std::span<const std::int64_t> receivers, double bytes) {
-  if (bytes <= 0) return 0;
+std::vector<Flow> handover_flows(std::span<const std::int64_t> senders,
+                                 std::span<const std::int64_t> receivers) {
   const std::size_t count = std::max(senders.size(), receivers.size());
   std::vector<Flow> flows;
   flows.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
     flows.push_back({senders[i * senders.size() / count], receivers[i * receivers.size() / count]});
   }
-  const std::vector<double> rates = flow_rates(system, flows, bytes);
-  double slowest_s = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    slowest_s =
-        std::max(slowest_s, link_latency_s(system, flows[i].from, flows[i].to) + bytes / rates[i]);
-  }
-  return slowest_s;
+  return flows;
+}
+
+double handover_s(const System& system, std::span<const std::int64_t> senders,
+                  std::span<const std::int64_t> receivers, double bytes) {
+  if (bytes <= 0) return 0;
+  return FlowTimes(system, handover_flows(senders, receivers)).slowest_s(bytes);
 }
 
 std::vector<EdgeLoad> edge_loads(const Plan& plan) {

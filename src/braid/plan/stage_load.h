@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "braid/plan/plan.h"
+#include "braid/system/links.h"
 
 namespace braid {
 
@@ -76,9 +77,13 @@ int stages_sending(const Parallelism& parallel, const System& system);
 double transfer_time_s(const Parallelism& parallel, const System& system, int source_stage,
                        int target_stage, double bytes, int senders = 1);
 
-/// Time of `bytes` in each of max(senders, receivers) flows at once: the i-th device of the larger
-/// side with the one as far along the smaller side; of the slowest flow, where all share ports and
-/// uplinks (flow_rates). For stages of any devices.
+/// Those of a handover between stages of any devices, max(senders, receivers) at once: the i-th
+/// device of the larger side with the one as far along the smaller side.
+std::vector<Flow> handover_flows(std::span<const std::int64_t> senders,
+                                 std::span<const std::int64_t> receivers);
+
+/// Time of `bytes` in each of the handover_flows(); of the slowest flow, where all share ports and
+/// uplinks (flow_rates).
 double handover_s(const System& system, std::span<const std::int64_t> senders,
                   std::span<const std::int64_t> receivers, double bytes);
 

@@ -45,11 +45,11 @@ struct Claim {
 };
 
 /// What messages of that size reach of a nominal bandwidth.
-double achieved(const Claim& claim, double bandwidth, double message_bytes) {
-  if (claim.level == nullptr) return bandwidth;
-  const double half = claim.level->half_bytes;
+double achieved(const NetworkLevel* level, double bandwidth, double message_bytes) {
+  if (level == nullptr) return bandwidth;
+  const double half = level->half_bytes;
   const double ramp = half > 0 ? message_bytes / (message_bytes + half) : 1.0;
-  return bandwidth * claim.level->efficiency * ramp;
+  return bandwidth * level->efficiency * ramp;
 }
 
 template <typename Take>
@@ -86,6 +86,34 @@ void claims_of(const System& system, const Flow& flow, const Take& take) {
     if (l == top && link_fraction(level) < 1) {
       const double link = std::min(out, in) * link_fraction(level);
       take(Claim{{Kind::pair, l, from_unit, to_unit}, link, kInfinity, &level});
+    }
+  }
+}
+
+/// Calls `take(flow, level, bytes_per_s)` with what each flow gets, when all run at once, of
+/// everything that it passes.
+template <typename Take>
+void share_out(const System& system, std::span<const Flow> flows, const Take& take) {
+  struct ClaimOfFlow {
+    Claim claim;
+    std::size_t flow = 0;
+  };
+  std::vector<ClaimOfFlow> claims;
+  claims.reserve(4 * flows.size());
+  for (std::size_t f = 0; f < flows.size(); ++f) {
+    claims_of(system, flows[f], [&](const Claim& claim) { claims.push_back({claim, f}); });
+  }
+  std::sort(claims.begin(), claims.end(), [](const ClaimOfFlow& a, const ClaimOfFlow& b) {
+    return a.claim.resource < b.claim.resource;
+  });
+  for (std::size_t first = 0, end = 0; first < claims.size(); first = end) {
+    const Resource& resource = claims[first].claim.resource;
+    while (end < claims.size() && !(resource < claims[end].claim.resource)) ++end;
+    const auto users = static_cast<double>(end - first);
+    for (std::size_t c = first; c < end; ++c) {
+      const Claim& claim = claims[c].claim;
+      take(claims[c].flow, claim.level,
+           std::min(claim.bytes_per_s / users, claim.alone_bytes_per_s));
     }
   }
 }
@@ -189,32 +217,44 @@ double link_latency_s(const System& system, std::int64_t from, std::int64_t to) 
 
 std::vector<double> flow_rates(const System& system, std::span<const Flow> flows,
                                double message_bytes) {
-  struct ClaimOfFlow {
-    Claim claim;
-    std::size_t flow = 0;
-  };
-  std::vector<ClaimOfFlow> claims;
-  claims.reserve(4 * flows.size());
-  for (std::size_t f = 0; f < flows.size(); ++f) {
-    claims_of(system, flows[f], [&](const Claim& claim) { claims.push_back({claim, f}); });
-  }
-  std::sort(claims.begin(), claims.end(), [](const ClaimOfFlow& a, const ClaimOfFlow& b) {
-    return a.claim.resource < b.claim.resource;
-  });
   std::vector<double> rates(flows.size(), kInfinity);
-  for (std::size_t first = 0, end = 0; first < claims.size(); first = end) {
-    const Resource& resource = claims[first].claim.resource;
-    while (end < claims.size() && !(resource < claims[end].claim.resource)) ++end;
-    const auto users = static_cast<double>(end - first);
-    for (std::size_t c = first; c < end; ++c) {
-      const Claim& claim = claims[c].claim;
-      const double share = claim.bytes_per_s / users;
-      double& rate = rates[claims[c].flow];
-      rate =
-          std::min(rate, achieved(claim, std::min(share, claim.alone_bytes_per_s), message_bytes));
+  share_out(system, flows, [&](std::size_t flow, const NetworkLevel* level, double bytes_per_s) {
+    rates[flow] = std::min(rates[flow], achieved(level, bytes_per_s, message_bytes));
+  });
+  return rates;
+}
+
+FlowTimes::FlowTimes(const System& system, std::span<const Flow> flows) {
+  std::vector<Kind> of_flow(flows.size());
+  share_out(system, flows, [&](std::size_t flow, const NetworkLevel* level, double bytes_per_s) {
+    std::vector<Part>& parts = of_flow[flow].parts;
+    const auto known = std::find_if(parts.begin(), parts.end(),
+                                    [level](const Part& part) { return part.level == level; });
+    if (known == parts.end()) {
+      parts.push_back({level, bytes_per_s});
+    } else {
+      known->bytes_per_s = std::min(known->bytes_per_s, bytes_per_s);
+    }
+  });
+  for (std::size_t f = 0; f < flows.size(); ++f) {
+    Kind& kind = of_flow[f];
+    kind.latency_s = link_latency_s(system, flows[f].from, flows[f].to);
+    if (std::find(kinds_.begin(), kinds_.end(), kind) == kinds_.end()) {
+      kinds_.push_back(std::move(kind));
     }
   }
-  return rates;
+}
+
+double FlowTimes::slowest_s(double message_bytes) const {
+  double slowest_s = 0;
+  for (const Kind& kind : kinds_) {
+    double rate = kInfinity;
+    for (const Part& part : kind.parts) {
+      rate = std::min(rate, achieved(part.level, part.bytes_per_s, message_bytes));
+    }
+    slowest_s = std::max(slowest_s, kind.latency_s + message_bytes / rate);
+  }
+  return slowest_s;
 }
 
 double message_s(const System& system, std::int64_t from, std::int64_t to, double bytes,
@@ -224,7 +264,7 @@ double message_s(const System& system, std::int64_t from, std::int64_t to, doubl
   double rate = kInfinity;
   claims_of(system, {from, to}, [&](const Claim& claim) {
     const double share = claim.resource.level > 0 ? claim.bytes_per_s / sharers : claim.bytes_per_s;
-    rate = std::min(rate, achieved(claim, std::min(share, claim.alone_bytes_per_s), bytes));
+    rate = std::min(rate, achieved(claim.level, std::min(share, claim.alone_bytes_per_s), bytes));
   });
   return link_latency_s(system, from, to) + bytes / rate;
 }

@@ -73,6 +73,30 @@ struct Flow {
 std::vector<double> flow_rates(const System& system, std::span<const Flow> flows,
                                double message_bytes);
 
+/// What the messages of flows that run at once take, for any number of bytes: flow_rates() and
+/// link_latency_s() with what does not depend on the bytes worked out once.
+class FlowTimes {
+ public:
+  /// `system` outlives this. Cost: as flow_rates().
+  FlowTimes(const System& system, std::span<const Flow> flows);
+  /// Of the slowest flow's message; 0 without flows. Cost: flows that differ, which are few.
+  double slowest_s(double message_bytes) const;
+
+ private:
+  /// What a flow gets of a network.
+  struct Part {
+    const NetworkLevel* level = nullptr;  ///< Null: of a matrix.
+    double bytes_per_s = 0;
+    friend bool operator==(const Part&, const Part&) = default;
+  };
+  struct Kind {
+    double latency_s = 0;
+    std::vector<Part> parts;  ///< The least of each network; none: to itself.
+    friend bool operator==(const Kind&, const Kind&) = default;
+  };
+  std::vector<Kind> kinds_;
+};
+
 /// Time of one message of `bytes`: latency + bytes / achieved rate, while `concurrent` flows (this
 /// one among them) share each node's and outer unit's uplink on its way.
 double message_s(const System& system, std::int64_t from, std::int64_t to, double bytes,

@@ -46,6 +46,7 @@ class MixedDepthFirst {
   }
 
   MixedDepthFirstResult run() {
+    counted_work_ = problem_.costs->work();
     Space space;
     space.used.assign(problem_.capacity.size(), 0);
     set(space);
@@ -94,6 +95,7 @@ class MixedDepthFirst {
   std::vector<std::int64_t> depth_of_;  ///< [layer]: of its stage, of those placed.
   std::vector<double> way_s_;           ///< [layer]: longest way from its stage on.
   std::vector<MixedPipeline> waiting_;
+  std::int64_t counted_work_ = 0;  ///< Of MixedCosts::work(), what the steps have.
   double cutoff_s_ = 0;
   double closed_s_ = kInfinity;
   MixedDepthFirstLimits limits_;
@@ -242,7 +244,7 @@ void MixedDepthFirst::add_form(const Space& space, const Suffix& suffix, std::in
       for (std::size_t variant = 0; variant < variants.size(); ++variant) {
         if (variants[variant].saves_memory != saves_memory) continue;
         if (times_.first_fitting(config, variant, in_flight)[at(right)] > stage.begin) continue;
-        if (result_.steps == limits_.steps) {
+        if (result_.steps >= limits_.steps) {
           close(suffix.bound_s);
           return;
         }
@@ -256,12 +258,14 @@ void MixedDepthFirst::add_form(const Space& space, const Suffix& suffix, std::in
 
 void MixedDepthFirst::add(const Space& space, const Suffix& suffix, std::int32_t right) {
   for (std::size_t config = 0; config < problem_.configs.size(); ++config) {
-    if (result_.steps == limits_.steps) {
+    if (result_.steps >= limits_.steps) {
       close(suffix.bound_s);
       return;
     }
     if (!cache_.allows(cache_.at(space.used), space.used, config)) continue;
     add_form(space, suffix, right, config);
+    const std::int64_t work = problem_.costs->work();
+    result_.steps += work - std::exchange(counted_work_, work);
   }
 }
 

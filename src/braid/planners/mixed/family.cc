@@ -20,6 +20,9 @@ namespace {
 /// The cluster is cut into no more than this many stages.
 constexpr std::int64_t kMostParts = 64;
 
+/// Stages that are tried in the time that a message of one device takes to work out.
+constexpr std::int64_t kStepsOfDevice = 5;
+
 /// Shard groups of `size` devices that a run has room for: inside nodes, or of whole nodes.
 std::int64_t blocks_of(const DeviceRun& run, std::int64_t size) {
   const bool inside = size <= run.devices_per_node && run.devices_per_node % size == 0;
@@ -47,6 +50,7 @@ MixedFamily::MixedFamily(MixedJob& job, const SpaceOptions& space, std::int64_t 
       round_samples_(round_samples),
       stages_(depth.stages),
       known_(shared),
+      places_(shared.places),
       split_(job.chain().layers->limits(job.system().device_count)) {
   const Job& of = job.job();
   const ChainJob& chain = job.chain();
@@ -225,7 +229,8 @@ std::vector<Configuration> MixedFamily::ways_of(const Configuration& degrees) co
 void MixedFamily::add_form(const Configuration& degrees, const std::vector<std::int32_t>& takes) {
   MixedConfig config;
   config.takes = takes;
-  const std::vector<std::int64_t> on = devices(std::vector<std::int32_t>(takes.size(), 0), takes);
+  const std::vector<std::int32_t> none(takes.size(), 0);
+  const std::vector<std::int64_t> on = places_.devices({none, takes});
   const std::vector<std::size_t> groups = groups_of(job_.system(), on);
   // Replicas on other devices would divide their layers otherwise.
   if (degrees.sharding != ShardingKind::manual &&
@@ -261,17 +266,6 @@ void MixedFamily::add_form(const Configuration& degrees, const std::vector<std::
   variants_.push_back(std::move(variants));
 }
 
-std::vector<std::int64_t> MixedFamily::devices(std::span<const std::int32_t> used,
-                                               const std::vector<std::int32_t>& takes) const {
-  std::vector<std::int64_t> devices;
-  for (std::size_t r = 0; r < takes.size(); ++r) {
-    const DeviceRun& run = job_.runs()[r];
-    const std::int64_t end = run.first + run.count - used[r];
-    for (std::int64_t d = end - takes[r]; d < end; ++d) devices.push_back(d);
-  }
-  return devices;
-}
-
 bool MixedFamily::allows(std::span<const std::int32_t> used, std::int32_t config) {
   // Shard groups keep to nodes, or to whole ones.
   const Configuration& degrees = variants_[at(config)].front();
@@ -292,21 +286,12 @@ double MixedFamily::handover_s(std::span<const std::int32_t> used, std::int32_t 
   const Parallelism from = to_parallelism(variants_[at(above)].front());
   const Parallelism to = to_parallelism(variants_[at(below)].front());
   const ProfileEdge edge{0, 1, bytes};
-  const std::pair each = {handover_bytes(edge, from, to), handover_bytes(edge, to, from)};
-  std::vector<std::int32_t> places(used.begin(), used.end());
-  places.insert(places.end(), takes_of(below).begin(), takes_of(below).end());
-  places.insert(places.end(), takes_of(above).begin(), takes_of(above).end());
-  const auto [found, fresh] = known_.handovers_s.try_emplace({std::move(places), each});
-  if (!fresh) return found->second;
   std::vector<std::int32_t> next(used.begin(), used.end());
   for (std::size_t r = 0; r < next.size(); ++r) next[r] += takes_of(below)[r];
-  const std::vector<std::int64_t> receivers = devices(used, takes_of(below));
-  const std::vector<std::int64_t> senders = devices(next, takes_of(above));
-  const System& system = job_.system();
-  found->second = (braid::handover_s(system, senders, receivers, each.first) +
-                   braid::handover_s(system, receivers, senders, each.second)) /
-                  2;
-  return found->second;
+  const MixedPlace receivers{used, takes_of(below)}, senders{next, takes_of(above)};
+  return (places_.message_s(senders, receivers, handover_bytes(edge, from, to)) +
+          places_.message_s(receivers, senders, handover_bytes(edge, to, from))) /
+         2;
 }
 
 void MixedFamily::fill_shared_bytes(std::int32_t config, std::int32_t variant,
@@ -324,17 +309,16 @@ void MixedFamily::fill_shared_bytes(std::int32_t config, std::int32_t variant,
 }
 
 double MixedFamily::message_s(Used used, std::int32_t first, std::int32_t last,
-                              std::span<const double> bytes) const {
-  const std::vector<std::int64_t> at_start = devices(used, takes_of(first));
+                              std::span<const double> bytes) {
   const std::vector<std::int32_t> none(used.size(), 0);
-  const std::vector<std::int64_t> at_end = devices(none, takes_of(last));
+  const MixedPlace at_start{used, takes_of(first)}, at_end{none, takes_of(last)};
   const std::int32_t ends[] = {0, 1};
   double sum_s = 0;
   for (const double of_parameter : bytes) {
     sum_s += ring_of_stages_s(
         ends, of_parameter, [&](std::int32_t from, std::int32_t, double message_bytes) {
-          return from == 0 ? braid::handover_s(job_.system(), at_start, at_end, message_bytes)
-                           : braid::handover_s(job_.system(), at_end, at_start, message_bytes);
+          return from == 0 ? places_.message_s(at_start, at_end, message_bytes)
+                           : places_.message_s(at_end, at_start, message_bytes);
         });
   }
   return sum_s;
@@ -365,11 +349,14 @@ SyncRates MixedFamily::rates(std::span<const std::int32_t> used, std::int32_t co
                         how.dp,
                         static_cast<std::int64_t>(how.zero),
                         how.offload_optimizer ? 1 : 0};
-  key.insert(key.end(), used.begin(), used.end());
-  key.insert(key.end(), takes_of(config).begin(), takes_of(config).end());
+  const MixedPlace place{used, takes_of(config)};
+  const std::vector<std::int32_t> name = places_.key(place);
+  key.insert(key.end(), name.begin(), name.end());
   const auto [found, fresh] = known_.rates.try_emplace(std::move(key));
-  if (fresh) found->second = rates_of(how, devices(used, takes_of(config)));
-  return found->second;
+  if (!fresh) return found->second;
+  const std::vector<std::int64_t> devices = places_.devices(place);
+  places_.meet(std::ssize(devices));
+  return found->second = rates_of(how, devices);
 }
 
 SyncRates MixedFamily::rates_of(const Configuration& variant,
@@ -383,6 +370,8 @@ SyncRates MixedFamily::rates_of(const Configuration& variant,
   return sync_rates(all, context.data_parallel());
 }
 
+std::int64_t MixedFamily::work() const { return kStepsOfDevice * places_.devices_met(); }
+
 std::vector<PlacedStage> MixedFamily::stages(const MixedPipeline& pipeline) const {
   std::vector<PlacedStage> stages;
   stages.reserve(pipeline.stages.size());
@@ -391,7 +380,7 @@ std::vector<PlacedStage> MixedFamily::stages(const MixedPipeline& pipeline) cons
     placed.begin = stage.begin;
     placed.end = stage.end;
     placed.config = variants_[at(stage.config)][at(stage.variant)];
-    placed.devices = devices(stage.used, takes_of(stage.config));
+    placed.devices = places_.devices({stage.used, takes_of(stage.config)});
     stages.push_back(std::move(placed));
   }
   return stages;

@@ -47,6 +47,10 @@ constexpr std::int64_t kMostShortageSteps = 150'000'000;
 constexpr double kEasier = 0.8;
 /// In all rounds that are gone through pipeline by pipeline.
 constexpr MixedDepthFirstLimits kMostWalked = {400'000, 2'000};
+/// Devices of the pipelines shown there, all together.
+constexpr std::int64_t kMostWalkedDevices = 4'000'000;
+/// How often checking and simulating a pipeline looks through its devices.
+constexpr std::int64_t kLookedThrough = 2;
 
 /// Outcome.space.
 constexpr const char* kMixedSpace =
@@ -109,6 +113,7 @@ class MixedSearch {
         budget_(budget),
         progress_(progress),
         job_(job, system, "braid"),
+        known_(system, job_.runs()),
         outcome_(begin_outcome(job, system)) {}
 
   Outcome run();
@@ -208,6 +213,7 @@ void MixedSearch::improve(std::vector<PlacedStage> stages, double time_s) {
         next[s].end += step;
         next[s + 1].begin += step;
         if (next[s].end <= next[s].begin || next[s + 1].end <= next[s + 1].begin) continue;
+        known_.places.meet(kLookedThrough * job_.system().device_count);
         if (job_.missing_bytes(next) > 0) continue;
         ++outcome_.evaluated;
         const double next_s = job_.time_s(next);
@@ -228,6 +234,7 @@ MixedSolution MixedSearch::solve(const MixedFamily& family, const MixedProblem& 
   MixedSolution solution =
       solve_mixed(problem, limit_s(), most_steps, [&](const MixedPipeline& pipeline) {
         std::vector<PlacedStage> stages = family.stages(pipeline);
+        known_.places.meet(kLookedThrough * job_.system().device_count);
         if (job_.missing_bytes(stages) > 0) return limit_s();
         ++outcome_.evaluated;
         const double time_s = job_.time_s(stages);
@@ -297,6 +304,7 @@ void MixedSearch::find_first(std::vector<SearchNode>& open) {
 /// that.
 void MixedSearch::walk(std::vector<SearchNode>& open) {
   MixedDepthFirstLimits left = kMostWalked;
+  left.shown = std::min(left.shown, kMostWalkedDevices / job_.system().device_count);
   if (budget_.work > 0) {
     left.shown = std::clamp<std::int64_t>(budget_.work - outcome_.evaluated, 0, left.shown);
   }
@@ -375,9 +383,9 @@ Infeasibility MixedSearch::nearest(const std::vector<SearchNode>& open) {
     why.available_bytes = shortage->available_bytes;
     const std::string chips = chip_names_of(job_.system(), groups_of(job_.system(), stage.devices));
     why.reason =
-        "no assignment of layers to stages on these devices fits in their memory (nearest: "
-        "layers " +
-        std::to_string(stage.begin) + "-" + std::to_string(stage.end - 1) + " on " +
+        "no assignment of layers to stages on these devices fits in their memory (least is "
+        "missing where layers " +
+        std::to_string(stage.begin) + "-" + std::to_string(stage.end - 1) + " are on " +
         std::to_string(stage.devices.size()) + " x " + chips + ")";
   }
   if (least_bytes == kInfinity) why.reason = "no pipeline of that many stages on these devices";

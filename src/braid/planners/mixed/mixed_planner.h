@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "braid/planners/mixed/job.h"
+#include "braid/planners/mixed/places.h"
 #include "braid/planners/mixed/problem.h"
 #include "braid/profile/split_limits.h"
 
@@ -28,9 +29,10 @@ class MixedFamily final : public MixedCosts {
   /// What families share from one to the next.
   struct Known {
     using RateKey = std::vector<std::int64_t>;
+    /// Both outlive this.
+    Known(const System& system, std::span<const DeviceRun> runs) : places(system, runs) {}
+    MixedPlaces places;
     std::map<RateKey, SyncRates> rates;
-    /// By devices used behind the stages and taken by them, and bytes each way.
-    std::map<std::pair<std::vector<std::int32_t>, std::pair<double, double>>, double> handovers_s;
   };
 
   /// Of one stage, or of two and more: what several layers share costs them different amounts; or
@@ -63,6 +65,7 @@ class MixedFamily final : public MixedCosts {
   double exchange_s(Used used, std::int32_t first, std::int32_t variant,
                     std::int32_t last) override;
   double least_exchange_s(Used used, std::int32_t first, std::int32_t last) override;
+  std::int64_t work() const override;
 
  private:
   void add_forms(const Configuration& degrees);
@@ -70,14 +73,11 @@ class MixedFamily final : public MixedCosts {
   void add_form(const Configuration& degrees, const std::vector<std::int32_t>& takes);
   std::vector<Configuration> ways_of(const Configuration& degrees) const;
   bool saves_memory(const Configuration& variant) const;
-  double message_s(Used used, std::int32_t first, std::int32_t last,
-                   std::span<const double> bytes) const;
+  double message_s(Used used, std::int32_t first, std::int32_t last, std::span<const double> bytes);
   /// [shared parameter]: what a stage of this config has of its gradient; 0: others than the first
   /// and the last layer hold it.
   void fill_shared_bytes(std::int32_t config, std::int32_t variant,
                          std::vector<double>& bytes) const;
-  std::vector<std::int64_t> devices(std::span<const std::int32_t> used,
-                                    const std::vector<std::int32_t>& takes) const;
   SyncRates rates_of(const Configuration& variant, std::span<const std::int64_t> devices) const;
   const std::vector<std::int32_t>& takes_of(std::int32_t config) const {
     return problem_.configs[static_cast<std::size_t>(config)].takes;
@@ -88,6 +88,7 @@ class MixedFamily final : public MixedCosts {
   std::int64_t round_samples_;
   Stages stages_;
   Known& known_;
+  MixedPlaces& places_;                               ///< Of known_.
   std::vector<std::vector<Configuration>> variants_;  ///< [config][variant]
   std::vector<double> bytes_of_class_;
   /// [config][shared parameter]: the least of fill_shared_bytes() for any config on the same

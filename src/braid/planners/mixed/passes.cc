@@ -24,6 +24,7 @@ constexpr std::size_t kMostOthers = 24;
 /// One pass: its limits, what it has reached, and the best end so far.
 struct MixedPasses::Pass {
   double excess_s = 0, cutoff_s = 0;
+  std::int64_t most_steps = 0;
   std::int64_t depth = 1;  ///< Of the stage to be added, from the end.
   std::vector<Level> levels;
   MixedPass result;
@@ -56,6 +57,7 @@ MixedPasses::MixedPasses(const MixedProblem& problem, std::vector<std::uint8_t> 
       work_(problem),
       cache_(problem),
       end_exchange_(problem, std::move(last_configs)),
+      counted_work_(problem.costs->work()),
       layers_(times_.layers()) {
   for (const MixedConfig& config : problem.configs) {
     variants_ = std::max(variants_, config.variants.size());
@@ -275,6 +277,9 @@ void MixedPasses::extend(const State& from, Level& next, Pass& pass) {
   std::vector<Behind> behind;
   if (pass.depth > 1) behind = behind_of(from);
   for (std::size_t config = 0; config < problem_.configs.size(); ++config) {
+    const std::int64_t work = problem_.costs->work();
+    pass.result.steps += work - std::exchange(counted_work_, work);
+    if (pass.result.steps > pass.most_steps) return;
     if (!cache_.allows(cache_.at(from.used), from.used, config)) continue;
     std::vector<std::int32_t> used = from.used;
     for (std::size_t k = 0; k < used.size(); ++k) used[k] += problem_.configs[config].takes[k];
@@ -304,6 +309,7 @@ MixedPass MixedPasses::run(double excess_s, double cutoff_s, std::int64_t most_s
   Pass pass;
   pass.excess_s = excess_s;
   pass.cutoff_s = cutoff_s;
+  pass.most_steps = most_steps;
   State none;
   none.used.assign(problem_.capacity.size(), 0);
   pass.levels.push_back({{0, std::move(none)}});

@@ -25,7 +25,7 @@ struct MixedPass {
   double next_excess_s = kInfinity;
   bool memory_bound = false;  ///< Memory kept some stage from taking more.
   bool time_bound = false;    ///< Some limit on times did.
-  std::int64_t steps = 0;     ///< Stages tried.
+  std::int64_t steps = 0;     ///< Stages tried, and MixedCosts::work() since the last pass.
 };
 
 /// The passes over one problem; what they share is kept.
@@ -95,6 +95,7 @@ class MixedPasses {
   MixedWork work_;
   MixedCostCache cache_;  ///< Kept from pass to pass.
   MixedEndExchange end_exchange_;
+  std::int64_t counted_work_;  ///< Of MixedCosts::work(), what some pass's steps have.
   std::size_t layers_ = 0, variants_ = 1;
   std::int32_t fewest_devices_ = std::numeric_limits<std::int32_t>::max();  ///< Of any config.
 };

@@ -54,6 +54,8 @@ class MixedCosts {
   virtual double least_exchange_s(Used /*used*/, std::int32_t /*first*/, std::int32_t /*last*/) {
     return 0;
   }
+  /// What working all these out has taken so far, as stages that are tried in that time.
+  virtual std::int64_t work() const { return 0; }
 };
 
 /// A pipeline of stages in any number, of any of the configs, on devices of several kinds.
