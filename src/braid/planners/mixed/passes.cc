@@ -278,8 +278,9 @@ void MixedPasses::extend(const State& from, Level& next, Pass& pass) {
   if (pass.depth > 1) behind = behind_of(from);
   for (std::size_t config = 0; config < problem_.configs.size(); ++config) {
     const std::int64_t work = problem_.costs->work();
-    pass.result.steps += work - std::exchange(counted_work_, work);
-    if (pass.result.steps > pass.most_steps) return;
+    const std::int64_t fresh = work - std::exchange(counted_work_, work);
+    pass.result.steps += fresh;
+    if (fresh > 0 && pass.result.steps > pass.most_steps) return;
     if (!cache_.allows(cache_.at(from.used), from.used, config)) continue;
     std::vector<std::int32_t> used = from.used;
     for (std::size_t k = 0; k < used.size(); ++k) used[k] += problem_.configs[config].takes[k];
