@@ -25,11 +25,11 @@ struct MixedPlace {
 /// inside one node may be anywhere in it; else whole nodes further on is the same.
 class MixedPlaces {
  public:
-  /// Both outlive this.
-  MixedPlaces(const System& system, std::span<const DeviceRun> runs)
+  /// Both outlive this. `share`: whether what is alike is worked out once.
+  MixedPlaces(const System& system, std::span<const DeviceRun> runs, bool share = true)
       : system_(system),
         runs_(runs),
-        alike_(system.bandwidth_matrix.empty() && system.levels.size() <= 1) {}
+        alike_(share && system.bandwidth_matrix.empty() && system.levels.size() <= 1) {}
 
   /// Of all kinds' runs, ascending.
   std::vector<std::int64_t> devices(const MixedPlace& place) const;
