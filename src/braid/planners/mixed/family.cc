@@ -350,8 +350,8 @@ SyncRates MixedFamily::rates(std::span<const std::int32_t> used, std::int32_t co
                         static_cast<std::int64_t>(how.zero),
                         how.offload_optimizer ? 1 : 0};
   const MixedPlace place{used, takes_of(config)};
-  const std::vector<std::int32_t> name = places_.key(place);
-  key.insert(key.end(), name.begin(), name.end());
+  key.insert(key.end(), used.begin(), used.end());
+  key.insert(key.end(), takes_of(config).begin(), takes_of(config).end());
   const auto [found, fresh] = known_.rates.try_emplace(std::move(key));
   if (!fresh) return found->second;
   const std::vector<std::int64_t> devices = places_.devices(place);

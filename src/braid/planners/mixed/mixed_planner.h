@@ -30,10 +30,7 @@ class MixedFamily final : public MixedCosts {
   struct Known {
     using RateKey = std::vector<std::int64_t>;
     /// Both outlive this.
-    Known(const System& system, std::span<const DeviceRun> runs)
-        : places(system, runs, system.device_count > kManyDevices) {}
-    /// Of so few, each place is worked out by itself, which takes next to no time.
-    static constexpr std::int64_t kManyDevices = 1024;
+    Known(const System& system, std::span<const DeviceRun> runs) : places(system, runs) {}
     MixedPlaces places;
     std::map<RateKey, SyncRates> rates;
   };
