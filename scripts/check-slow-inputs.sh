@@ -19,7 +19,7 @@ run() {
     "$(cat out.txt err.txt | grep -m 1 -oE 'Proven|Not proven[^(]*|The mapping is [^(]*|no plan:|[Ww]ithin [0-9.]*% of' || true)"
 }
 
-# Graphs of N operators on tensors of 1024 x 1024: products side by side, a chain, and one where each reads all before it.
+# Graphs of N operators on tensors of 1024 x 1024: GEMMs side by side, a chain, and one where each reads all before it.
 graph() { # form N
   awk -v form="$1" -v n="$2" 'BEGIN {
     tensor = "{\"dims\":[1024,1024],\"dtype\":\"bf16\""

@@ -26,11 +26,14 @@ DeviceCount parse_count(const std::string& spec, std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count.number);
   const std::string_view rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
   count.nodes = rest == "nodes" || rest == "node";
-  if (error != std::errc() || count.number < 1 || count.number > kMostDevices ||
-      !(rest.empty() || count.nodes)) {
+  if (error == std::errc::invalid_argument || !(rest.empty() || count.nodes)) {
     throw Error(Where{"", 0, "--cluster"},
                 "'" + spec + "' does not end in a number of devices or nodes",
                 "write NAME:64 or NAME:8nodes");
+  }
+  if (error != std::errc() || count.number < 1 || count.number > kMostDevices) {
+    throw Error(Where{"", 0, "--cluster"}, "'" + spec + "' has a number out of range",
+                "name 1 to " + std::to_string(kMostDevices));
   }
   return count;
 }

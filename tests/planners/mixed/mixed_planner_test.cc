@@ -116,7 +116,7 @@ TEST(MixedDepthFirst, ShowsEveryPipelineAndNoneTakesLessThanItsBound) {
   for (std::uint64_t seed = 100; seed < 140; ++seed) {
     const TinyMixedJob tiny(seed);
     MixedJob costs(tiny.job, tiny.system, "test");
-    MixedFamily::Known known;
+    MixedFamily::Known known(tiny.system, costs.runs());
     std::int64_t number = 0;
     for (const auto& family : families_of(costs, tiny.space, known)) {
       const double quick_s = quick_bound_s(family->problem());
