@@ -93,7 +93,7 @@ TEST_F(Map, ShardingByEachDimensionIsNeverSlower) {
   EXPECT_EQ(grid["sharding"][2]["along"].size(), 2U);
   const Ran ran = run_braid({"map", setup_, "--sharding", "grid"});
   EXPECT_EQ(ran.status, 0) << ran.err;
-  EXPECT_THAT(ran.out, HasSubstr("ivided"));
+  EXPECT_THAT(ran.out, HasSubstr("harded along"));
 }
 
 // Two kernels on each of two stages, or the other way round where the chips are few.

@@ -109,7 +109,7 @@ void add_stated_options(Verb& verb, StatedOptions& options) {
       .group("Job");
   add_text(verb, "--layout", options.layout,
            "Transformer blocks, or layers, of each stage (with --vp of each chunk) in model order: "
-           "20,21x2,19")
+           "19,21x2,19")
       .group("Degrees");
   add_text(verb, "--offload", options.offload,
            "What is kept in host memory: optimizer, weights, activations, separated by commas")
