@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "run_torch/torch_decode.h"
+#include "braid/run/torch/torch_decode.h"
 
 namespace braid {
 namespace {

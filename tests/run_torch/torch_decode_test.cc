@@ -1,4 +1,4 @@
-#include "run_torch/torch_decode.h"
+#include "braid/run/torch/torch_decode.h"
 
 #include <gtest/gtest.h>
 
