@@ -100,7 +100,8 @@ void refuse_chips(const TrainerLimits& can, const Plan& plan, const std::string&
           "plan for a chip that there is");
     }
     const std::string reason = on_one_line(refusal(can, group.chip));
-    if (!reason.empty()) throw Error(target + " " + reason, remedy_for_chip(group.chip));
+    if (!reason.empty())
+      throw Error(fmt::format("{} {}", target, reason), remedy_for_chip(group.chip));
   }
 }
 
