@@ -99,9 +99,10 @@ void refuse_chips(const TrainerLimits& can, const Plan& plan, const std::string&
           "no trainer runs on " + on_one_line(group.chip.name) + ", a chip that is being designed",
           "plan for a chip that there is");
     }
-    const std::string reason = on_one_line(refusal(can, group.chip));
-    if (!reason.empty())
-      throw Error(fmt::format("{} {}", target, reason), remedy_for_chip(group.chip));
+    std::string reason = on_one_line(refusal(can, group.chip));
+    if (reason.empty()) continue;
+    reason.insert(0, target + " ");
+    throw Error(reason, remedy_for_chip(group.chip));
   }
 }
 
