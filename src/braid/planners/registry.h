@@ -14,8 +14,9 @@
 namespace braid {
 
 //   Job job; job.graph = &graph; job.global_batch = 128;
-//   const Outcome outcome = find_planner(kDefaultPlanner).plan(job, system, SpaceOptions{},
-//   Budget{}, {}); if (!outcome.candidates.empty()) outcome.candidates.front().plan;
+//   const PlannerEntry& planner = find_planner(kDefaultPlanner);
+//   const Outcome outcome = planner.plan(job, system, SpaceOptions{}, Budget{}, {});
+//   if (!outcome.candidates.empty()) outcome.candidates.front().plan;
 
 /// What any planner may be told: the space, and what is for one of them alone.
 struct PlannerOptions : SpaceOptions {

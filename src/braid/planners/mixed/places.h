@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <map>
-#include <optional>
 #include <span>
 #include <vector>
 

@@ -30,6 +30,7 @@ constexpr auto kKeysOfNoFigure =
                                      "--state_dict_type",
                                      "--auto_wrap_policy",
                                      "--debug",
+                                     "--use_parallelism_config",
                                      "--downcast_bf16",
                                      "--main_training_function",
                                      "--use_cpu",
@@ -181,11 +182,12 @@ bool is_launch(const std::string& word) {
 struct LaunchFlag {
   std::string_view option, key, value;
 };
-constexpr LaunchFlag kLaunchFlags[] = {{"use_fsdp", "distributed_type", "FSDP"},
-                                       {"use_deepspeed", "distributed_type", "DEEPSPEED"},
-                                       {"use_megatron_lm", "distributed_type", "MEGATRON_LM"},
-                                       {"multi_gpu", "distributed_type", "MULTI_GPU"},
-                                       {"use_parallelism_config", "debug", "false"}};
+constexpr LaunchFlag kLaunchFlags[] = {
+    {"use_fsdp", "distributed_type", "FSDP"},
+    {"use_deepspeed", "distributed_type", "DEEPSPEED"},
+    {"use_megatron_lm", "distributed_type", "MEGATRON_LM"},
+    {"multi_gpu", "distributed_type", "MULTI_GPU"},
+    {"use_parallelism_config", "use_parallelism_config", "true"}};
 
 /// What the options of `accelerate launch`, up to the training script, set, behind what the file
 /// that they name sets.

@@ -89,10 +89,6 @@ void read_batch(GivenArguments& given, Import& run) {
   run.global_batch = std::max<std::int64_t>(1, static_cast<std::int64_t>(batch));
 }
 
-}  // namespace
-
-namespace {
-
 /// "MaxText.train", "src/MaxText/train.py", "maxtext.trainers.pre_train.train".
 bool is_program(const std::string& word) {
   return contains(lowered(word), "maxtext") && (word.ends_with("train") || word.ends_with(".py"));
