@@ -1,10 +1,8 @@
 #include "braid/planners/mixed/mixed_planner.h"
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <span>
-#include <tuple>
 #include <utility>
 
 #include "braid/base/error.h"
@@ -14,7 +12,7 @@
 #include "braid/planners/job/outcomes.h"
 #include "braid/planners/mixed/bounds.h"
 #include "braid/planners/mixed/depth_first.h"
-#include "braid/planners/mixed/pipeline_ease.h"
+#include "braid/planners/mixed/met_pipelines.h"
 #include "braid/planners/mixed/shortage.h"
 #include "braid/planners/mixed/solve.h"
 #include "braid/profile/sharded_options.h"
@@ -59,26 +57,6 @@ constexpr const char* kMixedSpace =
 constexpr const char* kUsualContextParallelism =
     "; context parallelism together with tensor parallelism inside a node (--cp asks for others)";
 
-/// Whether two pipelines differ in nothing but layers, micro-batches and the lesser stages of ZeRO:
-/// of such only the fastest is shown.
-bool is_run_alike(std::span<const PlacedStage> a, std::span<const PlacedStage> b) {
-  const auto key = [](const PlacedStage& stage) {
-    const Configuration& config = stage.config;
-    return std::make_tuple(config.tp, config.cp, config.ep, config.dp, config.recompute,
-                           config.zero == Zero::parameters, config.offload_optimizer,
-                           config.offload_weights, config.offload_activations);
-  };
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [&](const PlacedStage& left, const PlacedStage& right) {
-                      return left.devices == right.devices && key(left) == key(right);
-                    });
-}
-
-struct Incumbent {
-  double time_s = kInfinity;
-  std::vector<PlacedStage> stages;
-};
-
 void refuse(bool asked, const char* option, const char* what) {
   if (!asked) return;
   throw Error(Where{"", 0, option}, what, "leave it out, or plan on one kind of device");
@@ -114,6 +92,7 @@ class MixedSearch {
         progress_(progress),
         job_(job, system, "braid"),
         known_(system, job_.runs()),
+        met_(job_, space),
         outcome_(begin_outcome(job, system)) {}
 
   Outcome run();
@@ -135,23 +114,20 @@ class MixedSearch {
     if (!progress_) return;
     progress_(best_s(), shown_bound_s_, outcome_.evaluated);
   }
-  void add(double time_s, std::vector<PlacedStage> stages);
   void improve(std::vector<PlacedStage> stages, double time_s);
   SearchNode open_round(std::int64_t samples);
-  double best_s() const { return found_.empty() ? kInfinity : found_.front().time_s; }
+  double best_s() const { return met_.best_s(); }
   /// What is slower is not looked for: than the best, or, while alternatives to it are, than the
   /// last of as many as are asked for.
   double cutoff_s() const {
     if (!for_alternatives_) return best_s();
-    const double last_s = found_.size() < capacity() ? kInfinity : found_.back().time_s;
-    return std::min(last_s, kAlternative * best_s());
+    return std::min(met_.last_s(), kAlternative * best_s());
   }
-  std::size_t capacity() const { return static_cast<std::size_t>(std::max(1, space_.top)); }
   bool spent() const { return budget_.work > 0 && outcome_.evaluated >= budget_.work; }
   /// Of all searches together; a budget that is asked for takes the place of this one.
   std::int64_t steps_left() const {
     if (budget_.work > 0) return kMostSteps;
-    return (found_.empty() ? kMostStepsToFind : kMostStepsInAll) - searched_;
+    return (met_.empty() ? kMostStepsToFind : kMostStepsInAll) - searched_;
   }
   void search(SearchNode& open, double cutoff_s);
   MixedSolution solve(const MixedFamily& family, const MixedProblem& problem, double cutoff_s,
@@ -163,43 +139,19 @@ class MixedSearch {
     return job_.chain().branched ? open.walked_s : std::max(open.bound_s, open.walked_s);
   }
   Infeasibility nearest(const std::vector<SearchNode>& open);
-  Candidate candidate_of(const Incumbent& found);
-  void recommend();
 
   const SpaceOptions& space_;
   const Budget& budget_;
   const Progress& progress_;
   MixedJob job_;
   MixedFamily::Known known_;
-  std::vector<Incumbent> found_;  ///< Best first.
-  /// Of equally easy pipelines that were simulated the fastest; empty unless easy ones are
-  /// preferred.
-  std::map<Ease, Incumbent> easy_;
+  MetPipelines met_;
   bool for_alternatives_ = false;
   double bound_s_ = kInfinity;
   double shown_bound_s_ = 0;   ///< Of the round that was searched last.
   std::int64_t searched_ = 0;  ///< Stages tried in searches of rounds.
   Outcome outcome_;
 };
-
-void MixedSearch::add(double time_s, std::vector<PlacedStage> stages) {
-  if (space_.preference == Preference::easiest) {
-    Incumbent& known = easy_[ease_of(stages, job_.chain().layers->layers().seq_len)];
-    if (time_s < known.time_s) known = {time_s, stages};
-  }
-  if (found_.size() >= capacity() && time_s >= found_.back().time_s) return;
-  const auto same = std::find_if(found_.begin(), found_.end(), [&](const Incumbent& known) {
-    return is_run_alike(known.stages, stages);
-  });
-  if (same != found_.end()) {
-    if (time_s >= same->time_s) return;
-    found_.erase(same);
-  }
-  const auto place = std::find_if(found_.begin(), found_.end(),
-                                  [&](const Incumbent& known) { return time_s < known.time_s; });
-  found_.insert(place, {time_s, std::move(stages)});
-  if (found_.size() > capacity()) found_.pop_back();
-}
 
 /// Moves layers over the cuts for as long as that simulates faster: the bound that layers are
 /// assigned by is not quite the time.
@@ -224,7 +176,7 @@ void MixedSearch::improve(std::vector<PlacedStage> stages, double time_s) {
       }
     }
   }
-  add(time_s, std::move(stages));
+  met_.add(time_s, std::move(stages));
 }
 
 /// Simulates what solve_mixed() finds below the cutoff, in the family's problem or one like it.
@@ -238,8 +190,8 @@ MixedSolution MixedSearch::solve(const MixedFamily& family, const MixedProblem& 
         if (job_.missing_bytes(stages) > 0) return limit_s();
         ++outcome_.evaluated;
         const double time_s = job_.time_s(stages);
-        const bool good = found_.empty() || time_s < kNear * found_.front().time_s;
-        add(time_s, stages);
+        const bool good = time_s < kNear * best_s();
+        met_.add(time_s, stages);
         if (good) improve(std::move(stages), time_s);
         show();
         return limit_s();
@@ -250,7 +202,7 @@ MixedSolution MixedSearch::solve(const MixedFamily& family, const MixedProblem& 
 
 /// All pipelines of the round below the cutoff; its bound rises to what none of them can beat.
 void MixedSearch::search(SearchNode& open, double cutoff_s) {
-  if (!found_.empty() && cutoff_s > kEasier * open.given_up_s) return;
+  if (!met_.empty() && cutoff_s > kEasier * open.given_up_s) return;
   double bound_s = kInfinity;
   const std::int64_t most_steps = job_.chain().branched ? kMostBranchedSteps : kMostSteps;
   for (const auto& family : open.families) {
@@ -284,9 +236,9 @@ void MixedSearch::find_first(std::vector<SearchNode>& open) {
     }
   }
   // What paths say of branches is not worth more.
-  if (job_.chain().branched && !found_.empty()) return;
+  if (job_.chain().branched && !met_.empty()) return;
   const double alone_s = best_s();
-  while (found_.empty() || found_.front().time_s >= alone_s) {
+  while (met_.empty() || best_s() >= alone_s) {
     SearchNode* next = nullptr;
     for (SearchNode& family : open) {
       if (family.raised >= kSteps || family.limit_s >= alone_s) continue;
@@ -324,7 +276,7 @@ void MixedSearch::walk(std::vector<SearchNode>& open) {
             if (job_.missing_bytes(stages) > 0) return best_s();
             ++outcome_.evaluated;
             const double time_s = job_.time_s(stages);
-            add(time_s, std::move(stages));
+            met_.add(time_s, std::move(stages));
             show();
             return best_s();
           });
@@ -341,7 +293,7 @@ void MixedSearch::walk(std::vector<SearchNode>& open) {
 
 /// Pipelines beside the best, for which the search for that does not look.
 void MixedSearch::look_for_alternatives(const std::vector<SearchNode>& open) {
-  if (capacity() < 2 || found_.empty()) return;
+  if (met_.capacity() < 2 || met_.empty()) return;
   for_alternatives_ = true;
   std::int64_t left = kMostSteps;
   for (const SearchNode& round : open) {
@@ -459,7 +411,7 @@ Outcome MixedSearch::run() {
   walk(open);
   look_for_alternatives(open);
   for (const SearchNode& family : open) bound_s_ = std::min(bound_s_, proven_s(family));
-  if (found_.empty()) {
+  if (met_.empty()) {
     const bool gave_up = exhausted || bound_s_ < kInfinity;
     outcome_.status = gave_up ? Status::budget_exhausted : Status::infeasible;
     if (!gave_up || job_.chain().branched) outcome_.infeasibility = nearest(open);
@@ -467,52 +419,13 @@ Outcome MixedSearch::run() {
   }
   outcome_.space = kMixedSpace;
   if (space_.cp.list().empty()) outcome_.space += kUsualContextParallelism;
-  for (const Incumbent& found : found_) outcome_.candidates.push_back(candidate_of(found));
-  outcome_.objective = found_.front().time_s;
+  met_.put_into(outcome_);
+  outcome_.objective = best_s();
   if (job_.chain().branched) bound_s_ = std::max(bound_s_, outcome_.physical_bound.time_s);
   outcome_.search_bound_s = std::min(bound_s_, outcome_.objective);
   outcome_.status =
       is_proven(outcome_.search_bound_s, outcome_.objective) ? Status::optimal : Status::feasible;
-  if (space_.preference == Preference::easiest) recommend();
   return std::move(outcome_);
-}
-
-Candidate MixedSearch::candidate_of(const Incumbent& found) {
-  Candidate candidate;
-  candidate.plan = job_.plan(found.stages);
-  candidate.metrics = measure(candidate.plan);
-  return candidate;
-}
-
-/// Puts the plan to recommend first, of the pipelines that the search met. The others follow, as
-/// many as were asked for.
-void MixedSearch::recommend() {
-  std::vector<TimedEase> known;
-  std::vector<const Incumbent*> met;
-  for (const auto& [ease, found] : easy_) {
-    known.push_back({found.time_s, ease});
-    met.push_back(&found);
-  }
-  const std::size_t first = easiest_of(known);
-  Recommendation& recommendation = outcome_.recommendation.emplace();
-  recommendation.of_all = false;
-  recommendation.ease = known[first].ease;
-  recommendation.ease_of_fastest =
-      ease_of(found_.front().stages, job_.chain().layers->layers().seq_len);
-  if (recommendation.ease_of_fastest.offload) {
-    double& least_s = recommendation.without_offload_s.emplace(kInfinity);
-    for (const TimedEase& one : known) {
-      if (!one.ease.offload) least_s = std::min(least_s, one.time_s);
-    }
-  }
-  if (met[first]->time_s <= found_.front().time_s) return;
-  std::vector<Candidate> others = std::exchange(outcome_.candidates, {});
-  recommendation.fastest = others.front();
-  outcome_.candidates.push_back(candidate_of(*met[first]));
-  for (std::size_t i = 0; i < others.size() && outcome_.candidates.size() < capacity(); ++i) {
-    if (i > 0 && is_run_alike(found_[i].stages, met[first]->stages)) continue;
-    outcome_.candidates.push_back(std::move(others[i]));
-  }
 }
 
 }  // namespace
