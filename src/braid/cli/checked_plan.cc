@@ -33,6 +33,10 @@ CheckedOutcome plan_and_check(const LoadedJob& loaded, const PlannerEntry& plann
   checked.outcome.trainer_notes = loaded.trainer_notes;
   std::vector<std::string>& assumptions = checked.outcome.assumptions;
   assumptions.insert(assumptions.begin(), loaded.assumptions.begin(), loaded.assumptions.end());
+  if (auto& why = checked.outcome.infeasibility; why && why->stage >= 0 && loaded.longest_samples) {
+    why->reason += fmt::format(" at {} tokens a sample (the model's maximum; --seq-len sets fewer)",
+                               loaded.graph.seq_len);
+  }
   if (!checked.outcome.candidates.empty()) {
     const std::vector<std::string> said =
         plan_assumptions(loaded.job.graph, checked.outcome.candidates.front().plan);

@@ -362,6 +362,7 @@ void load_job(const JobOptions& o, LoadedJob& loaded, const JobBasis& basis) {
     loaded.assumptions.push_back("global batch: 16 samples per device (no --global-batch given)");
   }
   if (o.seq_len == 0 && loaded.graph.seq_len > 0) {
+    loaded.longest_samples = true;
     loaded.assumptions.push_back("sequence length: the model's maximum (no --seq-len given)");
   }
   if (std::filesystem::path(o.model).extension() == ".onnx") {

@@ -62,6 +62,7 @@ struct LoadedJob {
   std::vector<std::string> trainer_notes;  ///< See trainer_notes() of planners/trainer_choice.h.
   std::optional<System> unlimited;  ///< The system without --max-memory, where that is given.
   std::string max_memory;           ///< As it is given.
+  bool longest_samples = false;     ///< As long as the model allows, since no length is given.
   bool unusual_trainer = false;     ///< By what is read, it does not do what it usually does.
 };
 
