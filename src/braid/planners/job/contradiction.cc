@@ -366,12 +366,13 @@ std::optional<bool> has_configuration(const SpaceLimits& limits, const SpaceOpti
   return SpaceWalk(limits, options, rules, most_looked_at).found();
 }
 
-std::vector<GivenRestriction> least_restrictions(const SpaceLimits& limits, SpaceOptions& left) {
-  std::vector<GivenRestriction> least;
+std::optional<std::vector<GivenRestriction>> least_restrictions(const SpaceLimits& limits,
+                                                                SpaceOptions& left) {
   const auto is_empty = [&](const SpaceOptions& space) {
     return has_configuration(limits, space, kAllSpaceRules) == false;
   };
-  if (!is_empty(left)) return least;
+  if (!is_empty(left)) return std::nullopt;
+  std::vector<GivenRestriction> least;
   for (GivenRestriction& restriction : given_restrictions(left)) {
     SpaceOptions without_it = left;
     restriction.take_back(without_it);
@@ -385,18 +386,15 @@ std::vector<GivenRestriction> least_restrictions(const SpaceLimits& limits, Spac
 }
 
 std::optional<Contradiction> contradiction(const SpaceLimits& limits, const SpaceOptions& options) {
-  const auto is_empty = [&](const SpaceOptions& space, SpaceRules rules) {
-    return has_configuration(limits, space, rules) == false;
-  };
-  if (!is_empty(options, kAllSpaceRules)) return std::nullopt;
-  Contradiction found;
   SpaceOptions left = options;
-  found.given = least_restrictions(limits, left);
+  std::optional<std::vector<GivenRestriction>> given = least_restrictions(limits, left);
+  if (!given) return std::nullopt;
+  Contradiction found{*std::move(given), {}};
   // The rules first named say most; they are dropped last.
   SpaceRules rules = kAllSpaceRules;
   for (int r = kSpaceRules - 1; r >= 0; --r) {
     const auto rule = static_cast<SpaceRule>(r);
-    if (is_empty(left, without(rules, rule))) {
+    if (has_configuration(limits, left, without(rules, rule)) == false) {
       rules = without(rules, rule);
     } else {
       found.rules.insert(found.rules.begin(), rule);

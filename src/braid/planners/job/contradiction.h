@@ -48,9 +48,10 @@ std::optional<bool> has_configuration(const SpaceLimits& limits, const SpaceOpti
                                       SpaceRules rules, std::int64_t most_looked_at = 4'000'000);
 
 /// A least set of restrictions that leaves no configuration (deletion filter: each is taken back if
-/// there is still nothing); empty where something is left, or nothing without any. `left` has these
-/// alone then.
-std::vector<GivenRestriction> least_restrictions(const SpaceLimits& limits, SpaceOptions& left);
+/// there is still nothing); empty where nothing is left without any, nullopt where something is
+/// left with all. `left` has these alone then.
+std::optional<std::vector<GivenRestriction>> least_restrictions(const SpaceLimits& limits,
+                                                                SpaceOptions& left);
 
 /// Restrictions that leave no configuration together, and do without any one of them.
 struct Contradiction {

@@ -73,8 +73,10 @@ Infeasibility uneven_layers() {
 std::string device_limit(SpaceLimits limits, SpaceOptions options, std::int64_t used) {
   if (used >= limits.devices || given_restrictions(options).empty()) return "";
   limits.least_devices = used + 1;
+  const std::optional<std::vector<GivenRestriction>> least = least_restrictions(limits, options);
+  if (!least) return "";
   std::vector<std::string> given;
-  for (const GivenRestriction& one : least_restrictions(limits, options)) given.push_back(one.text);
+  for (const GivenRestriction& one : *least) given.push_back(one.text);
   return and_list(given);
 }
 
