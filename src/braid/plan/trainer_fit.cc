@@ -31,10 +31,24 @@ TrainerLimits limits_of(const TrainerFile& trainer, const Plan& plan) {
   return trainer.limits(subject);
 }
 
+namespace {
+
+/// Whether all stages have the same degrees and memory options.
+bool has_one_form(const Plan& plan) {
+  for (std::size_t s = 1; s < plan.stages.size(); ++s) {
+    if (form_of(plan, s) != form_of(plan, 0)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 std::string refusal(const TrainerLimits& limits, const Plan& plan) {
-  if (!limits.heterogeneous_stages && !is_uniform(plan))
+  if (!limits.heterogeneous_stages && !has_one_form(plan))
     return "has the same parallel degrees for all stages";
-  if (std::string reason = refusal(limits, plan.parallel); !reason.empty()) return reason;
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    if (std::string reason = refusal(limits, form_of(plan, s)); !reason.empty()) return reason;
+  }
   if (!limits.uneven_stages && !is_dealt_evenly(layer_counts(plan))) {
     return "has equally many layers in all stages";
   }

@@ -54,8 +54,8 @@ std::string refusal(const TrainerFile& trainer, const TrainerNeeds& needs) {
     if (std::string reason = refusal(can, group.chip); !reason.empty()) return reason;
   }
   if (!can.heterogeneous_stages) {
-    if (!is_homogeneous(*needs.system))
-      return "has the same parallel degrees for all stages and devices";
+    if (!is_homogeneous(*needs.system) && !can.uneven_stages && can.most_stages > 1)
+      return "has equally many layers in all stages, whatever devices they are on";
     for (const PlannerEntry* planner : needs.planners) {
       if (planner->heterogeneous_stages) {
         return fmt::format(
@@ -88,9 +88,21 @@ const TrainerFile& first_choice(const TrainerNeeds& needs) {
 
 }  // namespace
 
+namespace {
+
+/// Why the first choice is not taken unless somebody names it; empty when it is.
+std::string reason_against(const TrainerFile& first, const TrainerNeeds& needs) {
+  std::string reason = refusal(first, needs);
+  if (!reason.empty() || is_homogeneous(*needs.system)) return reason;
+  const TrainerLimits can = first.limits(subject_of(first, *needs.system, *needs.job));
+  return can.heterogeneous_stages ? "" : "has the same parallel degrees for all stages and devices";
+}
+
+}  // namespace
+
 const TrainerFile& usual_trainer(const TrainerNeeds& needs) {
   const TrainerFile& first = first_choice(needs);
-  return refusal(first, needs).empty() ? first : ideal_trainer();
+  return reason_against(first, needs).empty() ? first : ideal_trainer();
 }
 
 namespace {
@@ -116,7 +128,7 @@ std::vector<std::string> trainer_notes(const TrainerFile& trainer, const Trainer
                                        bool named) {
   std::vector<std::string> notes;
   const TrainerFile& first = first_choice(needs);
-  const std::string reason = named ? "" : refusal(first, needs);
+  const std::string reason = named ? "" : reason_against(first, needs);
   if (!reason.empty()) {
     notes.push_back(fmt::format(
         "{} stands for the best that a trainer can do, and is taken as {} {}: its times "

@@ -44,11 +44,12 @@ std::vector<int> degrees_inside_nodes(const std::vector<DeviceRun>& runs) {
 }  // namespace
 
 MixedFamily::MixedFamily(MixedJob& job, const SpaceOptions& space, std::int64_t round_samples,
-                         Depth depth, Known& shared)
+                         Depth depth, Known& shared, const std::optional<Configuration>& form)
     : job_(job),
       space_(space),
       round_samples_(round_samples),
-      stages_(depth.stages),
+      depth_(depth),
+      form_(form),
       known_(shared),
       places_(shared.places),
       split_(job.chain().layers->limits(job.system().device_count)) {
@@ -56,10 +57,8 @@ MixedFamily::MixedFamily(MixedJob& job, const SpaceOptions& space, std::int64_t 
   const ChainJob& chain = job.chain();
   const auto layers = static_cast<std::int32_t>(chain.kind_of_layer.size());
   problem_.micro_batches = of.global_batch / round_samples;
-  std::int64_t devices = 0;
   for (const DeviceRun& run : job.runs()) {
     problem_.capacity.push_back(static_cast<std::int32_t>(run.count));
-    devices += run.count;
   }
   problem_.least_stages = depth.least;
   problem_.most_stages = depth.most;
@@ -82,29 +81,10 @@ MixedFamily::MixedFamily(MixedJob& job, const SpaceOptions& space, std::int64_t 
     }
   }
 
-  const std::vector<int> cps =
-      space.cp.list().empty() ? degrees_inside_nodes(job.runs()) : space.cp.list();
-  const int most_split = space.cp.list().empty() ? cps.back() : std::numeric_limits<int>::max();
-  for (std::int64_t dp = 1; dp <= std::min(devices, round_samples); ++dp) {
-    if (round_samples % dp != 0 || !space.dp.allows(dp)) continue;
-    const std::int64_t micro_batch = round_samples / dp;
-    if (!space.micro_batch.allows(micro_batch)) continue;
-    for (std::int64_t tp = 1; tp <= devices / dp; ++tp) {
-      const bool automatic =
-          std::binary_search(split_.automatic.begin(), split_.automatic.end(), tp);
-      if (!space.tp.allows(tp)) continue;
-      if (!automatic && !divides_manually(split_, static_cast<int>(tp))) continue;
-      Configuration degrees;
-      degrees.dp = static_cast<int>(dp);
-      degrees.tp = static_cast<int>(tp);
-      degrees.micro_batch = static_cast<int>(micro_batch);
-      degrees.num_micro_batches = problem_.micro_batches;
-      for (const int cp : space.cp.among(cps)) {
-        degrees.cp = cp;
-        if (cp > 1 && cp * tp > most_split) continue;
-        if (degrees.cp * dp * tp * kMostParts >= devices) add_forms(degrees);
-      }
-    }
+  if (form) {
+    add_forms_of(*form);
+  } else {
+    add_degrees();
   }
   problem_.costs = this;
   if (!exchanges()) return;
@@ -121,6 +101,36 @@ MixedFamily::MixedFamily(MixedJob& job, const SpaceOptions& space, std::int64_t 
   }
   for (const MixedConfig& config : problem_.configs)
     least_shared_bytes_.push_back(least[config.takes]);
+}
+
+/// All degrees that the space has.
+void MixedFamily::add_degrees() {
+  const std::int64_t devices =
+      std::accumulate(problem_.capacity.begin(), problem_.capacity.end(), std::int64_t{0});
+  const std::vector<int> cps =
+      space_.cp.list().empty() ? degrees_inside_nodes(job_.runs()) : space_.cp.list();
+  const int most_split = space_.cp.list().empty() ? cps.back() : std::numeric_limits<int>::max();
+  for (std::int64_t dp = 1; dp <= std::min(devices, round_samples_); ++dp) {
+    if (round_samples_ % dp != 0 || !space_.dp.allows(dp)) continue;
+    const std::int64_t micro_batch = round_samples_ / dp;
+    if (!space_.micro_batch.allows(micro_batch)) continue;
+    for (std::int64_t tp = 1; tp <= devices / dp; ++tp) {
+      const bool automatic =
+          std::binary_search(split_.automatic.begin(), split_.automatic.end(), tp);
+      if (!space_.tp.allows(tp)) continue;
+      if (!automatic && !divides_manually(split_, static_cast<int>(tp))) continue;
+      Configuration degrees;
+      degrees.dp = static_cast<int>(dp);
+      degrees.tp = static_cast<int>(tp);
+      degrees.micro_batch = static_cast<int>(micro_batch);
+      degrees.num_micro_batches = problem_.micro_batches;
+      for (const int cp : space_.cp.among(cps)) {
+        degrees.cp = cp;
+        if (cp > 1 && cp * tp > most_split) continue;
+        if (degrees.cp * dp * tp * kMostParts >= devices) add_forms(degrees);
+      }
+    }
+  }
 }
 
 void MixedFamily::add_forms(const Configuration& degrees) {
@@ -206,6 +216,7 @@ bool MixedFamily::saves_memory(const Configuration& variant) const {
 }
 
 std::vector<Configuration> MixedFamily::ways_of(const Configuration& degrees) const {
+  if (form_) return {*form_};
   std::vector<Configuration> variants;
   for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
     if (space_.recompute && *space_.recompute != recompute) continue;
@@ -249,7 +260,7 @@ void MixedFamily::add_form(const Configuration& degrees, const std::vector<std::
   for (const Configuration& variant : ways_of(degrees)) {
     if (variant.offload_optimizer && host <= 0) continue;
     MixedVariant& added = config.variants.emplace_back();
-    added.layers = job_.layers(variant, groups, stages_ == Stages::one);
+    added.layers = job_.layers(variant, groups, depth_.stages == Stages::one);
     added.saves_memory = saves_memory(variant);
     DataParallelContext context;
     context.precision = job_.job().precision;
@@ -276,7 +287,37 @@ bool MixedFamily::allows(std::span<const std::int32_t> used, std::int32_t config
     const std::int64_t start = run.count - used[r] - takes_of(config)[r];
     if (start % std::min(size, run.devices_per_node) != 0) return false;
   }
+  return !form_ || depth_.least != depth_.most || fills_nodes(used, config);
+}
+
+/// Whether ranks that follow one another, from the first stage to the last, lie on nodes that
+/// follow one another: a kind of device is left and come to between nodes alone.
+bool MixedFamily::fills_nodes(Used used, std::int32_t config) const {
+  const std::vector<std::int32_t>& takes = takes_of(config);
+  const auto kinds = std::count_if(takes.begin(), takes.end(), [](auto n) { return n > 0; });
+  const std::int64_t size = std::accumulate(takes.begin(), takes.end(), std::int64_t{0});
+  const std::int64_t behind = std::accumulate(used.begin(), used.end(), std::int64_t{0});
+  const bool is_first = behind + size == size * depth_.most;
+  for (std::size_t r = 0; r < used.size(); ++r) {
+    const DeviceRun& run = job_.runs()[r];
+    const auto is_between = [&](std::int64_t taken) {
+      return taken == 0 || (run.count - taken) % run.devices_per_node == 0;
+    };
+    const bool is_on = takes[r] > 0;
+    if ((!is_on || is_first || kinds > 1) && !is_between(used[r] + takes[r])) return false;
+    if (kinds > 1 && !is_between(used[r])) return false;
+  }
   return true;
+}
+
+std::vector<Configuration> MixedFamily::forms() const {
+  std::vector<Configuration> forms;
+  for (const std::vector<Configuration>& variants : variants_) {
+    forms.insert(forms.end(), variants.begin(), variants.end());
+  }
+  std::sort(forms.begin(), forms.end());
+  forms.erase(std::unique(forms.begin(), forms.end()), forms.end());
+  return forms;
 }
 
 double MixedFamily::handover_s(std::span<const std::int32_t> used, std::int32_t below,
@@ -332,7 +373,7 @@ double MixedFamily::exchange_s(std::span<const std::int32_t> used, std::int32_t 
 }
 
 bool MixedFamily::exchanges() const {
-  return !job_.chain().shared.empty() && stages_ != Stages::one;
+  return !job_.chain().shared.empty() && depth_.stages != Stages::one;
 }
 
 double MixedFamily::least_exchange_s(std::span<const std::int32_t> used, std::int32_t first,

@@ -1,8 +1,11 @@
 #include "braid/planners/mixed/mixed_planner.h"
 
 #include <algorithm>
+#include <array>
 #include <memory>
+#include <optional>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "braid/base/error.h"
@@ -10,6 +13,7 @@
 #include "braid/base/quantity.h"
 #include "braid/base/rounding.h"
 #include "braid/planners/job/outcomes.h"
+#include "braid/planners/job/space_rules.h"
 #include "braid/planners/mixed/bounds.h"
 #include "braid/planners/mixed/depth_first.h"
 #include "braid/planners/mixed/met_pipelines.h"
@@ -47,6 +51,8 @@ constexpr double kEasier = 0.8;
 constexpr MixedDepthFirstLimits kMostWalked = {400'000, 2'000};
 /// Devices of the pipelines shown there, all together.
 constexpr std::int64_t kMostWalkedDevices = 4'000'000;
+/// Rounds of one form that are searched together, of those of least bound.
+constexpr std::int64_t kFormsAtOnce = 16;
 /// How often checking and simulating a pipeline looks through its devices.
 constexpr std::int64_t kLookedThrough = 2;
 
@@ -54,6 +60,11 @@ constexpr std::int64_t kLookedThrough = 2;
 constexpr const char* kMixedSpace =
     "1F1B pipelines of consecutive stages, each with devices, degrees, recomputation and ZeRO of "
     "its own";
+constexpr const char* kOneFormSpace =
+    "1F1B pipelines of consecutive stages on whole nodes, all of one form: degrees, micro-batch, "
+    "recomputation and ZeRO";
+constexpr const char* kUsualSequenceParallelism =
+    "; tensor parallelism with sequence parallelism (--sequence-parallel asks for the other)";
 constexpr const char* kUsualContextParallelism =
     "; context parallelism together with tensor parallelism inside a node (--cp asks for others)";
 
@@ -83,6 +94,15 @@ void check_mixed_space(const Job& job, const System& system, const SpaceOptions&
   check_space(limits, space);
 }
 
+/// Of one number of stages.
+MixedFamily::Depth depth_of(std::int32_t stages, bool shares_nothing) {
+  using Stages = MixedFamily::Stages;
+  return {shares_nothing ? Stages::any
+          : stages == 1  ? Stages::one
+                         : Stages::several,
+          stages, stages};
+}
+
 class MixedSearch {
  public:
   MixedSearch(const Job& job, const System& system, const SpaceOptions& space, const Budget& budget,
@@ -110,6 +130,15 @@ class MixedSearch {
     int raised = 0;                 ///< and how often that was raised.
   };
 
+  /// Pipelines of one number of stages, all in this form.
+  struct OneFormRound {
+    double bound_s = 0;
+    Configuration form;
+    friend bool operator<(const OneFormRound& a, const OneFormRound& b) {
+      return std::tie(a.bound_s, a.form) < std::tie(b.bound_s, b.form);
+    }
+  };
+
   void show() const {
     if (!progress_) return;
     progress_(best_s(), shown_bound_s_, outcome_.evaluated);
@@ -133,6 +162,11 @@ class MixedSearch {
   MixedSolution solve(const MixedFamily& family, const MixedProblem& problem, double cutoff_s,
                       std::int64_t most_steps);
   void find_first(std::vector<SearchNode>& open);
+  void search_all(std::vector<SearchNode>& open);
+  void open_forms(std::int64_t samples, std::vector<OneFormRound>& rounds);
+  void open_depths(Configuration form, std::vector<OneFormRound>& rounds);
+  double search_one_form(std::vector<OneFormRound> rounds, std::vector<SearchNode>& open);
+  Outcome found(const std::vector<SearchNode>& open);
   void walk(std::vector<SearchNode>& open);
   void look_for_alternatives(const std::vector<SearchNode>& open);
   double proven_s(const SearchNode& open) const {
@@ -148,6 +182,7 @@ class MixedSearch {
   MetPipelines met_;
   bool for_alternatives_ = false;
   double bound_s_ = kInfinity;
+  bool exhausted_ = false;     ///< The budget kept something from being searched.
   double shown_bound_s_ = 0;   ///< Of the round that was searched last.
   std::int64_t searched_ = 0;  ///< Stages tried in searches of rounds.
   Outcome outcome_;
@@ -363,9 +398,94 @@ MixedSearch::SearchNode MixedSearch::open_round(std::int64_t samples) {
   return open;
 }
 
+/// Searches rounds for what is faster than the best so far, and proves what none of them beats.
+void MixedSearch::search_all(std::vector<SearchNode>& open) {
+  const auto first = std::min_element(
+      open.begin(), open.end(),
+      [](const SearchNode& a, const SearchNode& b) { return a.bound_s < b.bound_s; });
+  const double least_bound_s = first->bound_s;
+  for (SearchNode& family : open) family.limit_s = least_bound_s;
+  if (met_.empty()) find_first(open);
+  std::stable_sort(open.begin(), open.end(),
+                   [](const SearchNode& a, const SearchNode& b) { return a.steps < b.steps; });
+  for (SearchNode& family : open) {
+    exhausted_ = exhausted_ || spent();
+    if (family.bound_s < cutoff_s() && !exhausted_) search(family, cutoff_s());
+  }
+  // Below a shorter time more is ruled out.
+  for (SearchNode& family : open) {
+    exhausted_ = exhausted_ || spent();
+    if (family.bound_s < best_s() * (1 - kNoGap) && best_s() < family.searched_below_s &&
+        !exhausted_) {
+      search(family, best_s());
+    }
+  }
+  walk(open);
+}
+
+/// The rounds of this form that the trainer can be told.
+void MixedSearch::open_depths(Configuration form, std::vector<OneFormRound>& rounds) {
+  const bool any = job_.chain().shared.empty();
+  const auto layers = static_cast<std::int64_t>(job_.chain().kind_of_layer.size());
+  const std::int64_t size = std::int64_t{form.tp} * form.cp * form.dp;
+  const std::int64_t most = std::min(layers, job_.system().device_count / size);
+  // Beside being one or several, how many stages there are is nothing to the bound.
+  std::array<std::optional<double>, 2> bounds_s;
+  for (std::int64_t stages = 1; stages <= most; ++stages) {
+    if (!space_.pp.allows(stages)) continue;
+    form.pp = static_cast<std::int32_t>(stages);
+    if (!can_divide(space_.can, to_execution(form))) continue;
+    if (!refusal(space_.can, to_parallelism(form)).empty()) continue;
+    std::optional<double>& bound_s = bounds_s[stages == 1 ? 0 : 1];
+    if (!bound_s) {
+      const MixedFamily family(job_, space_, std::int64_t{form.dp} * form.micro_batch,
+                               depth_of(form.pp, any), known_, form);
+      bound_s = family.empty() ? kInfinity : quick_bound_s(family.problem());
+    }
+    if (*bound_s < kInfinity) rounds.push_back({*bound_s, form});
+  }
+}
+
+/// The rounds of so many samples, each of one form.
+void MixedSearch::open_forms(std::int64_t samples, std::vector<OneFormRound>& rounds) {
+  const MixedFamily all(job_, space_, samples, {MixedFamily::Stages::any, 1, 1}, known_);
+  for (Configuration form : all.forms()) {
+    if (form.sharding != ShardingKind::manual) continue;
+    if (!space_.sequence_parallel && !space_.can.allows_sequence_parallel(true, form.tp)) {
+      form.sequence_parallel = false;
+    }
+    open_depths(form, rounds);
+  }
+}
+
+/// Goes through the rounds by rising bound until none can hold a faster plan. Returns what none
+/// that was not opened beats.
+double MixedSearch::search_one_form(std::vector<OneFormRound> rounds,
+                                    std::vector<SearchNode>& open) {
+  std::sort(rounds.begin(), rounds.end());
+  const bool any = job_.chain().shared.empty();
+  for (std::size_t next = 0; next < rounds.size();) {
+    if (rounds[next].bound_s >= best_s() || exhausted_) return rounds[next].bound_s;
+    std::vector<SearchNode> batch;
+    for (; next < rounds.size() && std::ssize(batch) < kFormsAtOnce; ++next) {
+      const Configuration& form = rounds[next].form;
+      SearchNode& round = batch.emplace_back();
+      round.bound_s = round.walked_s = rounds[next].bound_s;
+      round.families.push_back(
+          std::make_unique<MixedFamily>(job_, space_, std::int64_t{form.dp} * form.micro_batch,
+                                        depth_of(form.pp, any), known_, form));
+    }
+    search_all(batch);
+    std::move(batch.begin(), batch.end(), std::back_inserter(open));
+  }
+  return kInfinity;
+}
+
 Outcome MixedSearch::run() {
+  const bool one_form = !space_.can.heterogeneous_stages;
   const std::int64_t batch = job_.job().global_batch;
   std::vector<SearchNode> open;
+  std::vector<OneFormRound> rounds;
   for (std::int64_t round = 1; round <= batch; ++round) {
     if (batch % round != 0) {
       // Past the square root divisors are found from the other side.
@@ -373,11 +493,14 @@ Outcome MixedSearch::run() {
       if (batch % round != 0) continue;
     }
     if (batch / round > kMostPlannedPasses) continue;
-    SearchNode opened = open_round(round);
-    if (!opened.families.empty()) open.push_back(std::move(opened));
+    if (one_form) {
+      open_forms(round, rounds);
+    } else if (SearchNode opened = open_round(round); !opened.families.empty()) {
+      open.push_back(std::move(opened));
+    }
     show();
   }
-  if (open.empty()) {
+  if (open.empty() && rounds.empty()) {
     outcome_.infeasibility =
         Infeasibility{"no stage's degrees divide the model's heads and the global batch of " +
                           std::to_string(batch),
@@ -387,37 +510,25 @@ Outcome MixedSearch::run() {
                       {}};
     return std::move(outcome_);
   }
-  const auto first = std::min_element(
-      open.begin(), open.end(),
-      [](const SearchNode& a, const SearchNode& b) { return a.bound_s < b.bound_s; });
-  const double least_bound_s = first->bound_s;
-  for (SearchNode& family : open) family.limit_s = least_bound_s;
-  find_first(open);
-  std::stable_sort(open.begin(), open.end(),
-                   [](const SearchNode& a, const SearchNode& b) { return a.steps < b.steps; });
-  bool exhausted = false;
-  for (SearchNode& family : open) {
-    exhausted = exhausted || spent();
-    if (family.bound_s < cutoff_s() && !exhausted) search(family, cutoff_s());
+  if (one_form) {
+    bound_s_ = search_one_form(std::move(rounds), open);
+  } else {
+    search_all(open);
   }
-  // Below a shorter time more is ruled out.
-  for (SearchNode& family : open) {
-    exhausted = exhausted || spent();
-    if (family.bound_s < best_s() * (1 - kNoGap) && best_s() < family.searched_below_s &&
-        !exhausted) {
-      search(family, best_s());
-    }
-  }
-  walk(open);
   look_for_alternatives(open);
+  return found(open);
+}
+
+Outcome MixedSearch::found(const std::vector<SearchNode>& open) {
   for (const SearchNode& family : open) bound_s_ = std::min(bound_s_, proven_s(family));
   if (met_.empty()) {
-    const bool gave_up = exhausted || bound_s_ < kInfinity;
+    const bool gave_up = exhausted_ || bound_s_ < kInfinity;
     outcome_.status = gave_up ? Status::budget_exhausted : Status::infeasible;
     if (!gave_up || job_.chain().branched) outcome_.infeasibility = nearest(open);
     return std::move(outcome_);
   }
-  outcome_.space = kMixedSpace;
+  outcome_.space = space_.can.heterogeneous_stages ? kMixedSpace : kOneFormSpace;
+  if (!space_.sequence_parallel) outcome_.space += kUsualSequenceParallelism;
   if (space_.cp.list().empty()) outcome_.space += kUsualContextParallelism;
   met_.put_into(outcome_);
   outcome_.objective = best_s();

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,10 +16,11 @@ namespace braid {
 
 /// braid's planner for mixed systems and bandwidth matrices (docs/design.md, "Planner braid on
 /// mixed clusters"): flushed 1F1B whose stages each have devices, tp, dp, ep, recomputation and
-/// ZeRO of their own. Best first over the samples of a round; for each, solve_mixed() finds layers,
-/// configs and devices together, and what it finds is simulated; what may then yet be faster is
-/// gone through by search_depth_first(). Throws Error for restrictions to what the space does not
-/// have.
+/// ZeRO of their own, or all the same where the trainer has one form for all stages: whole nodes
+/// then, which its ranks fill one after the other. Best first over the samples of a round; for
+/// each, solve_mixed() finds layers, configs and devices together, and what it finds is simulated;
+/// what may then yet be faster is gone through by search_depth_first(). Throws Error for
+/// restrictions to what the space does not have.
 Outcome plan_mixed(const Job& job, const System& system, const SpaceOptions& space,
                    const Budget& budget, const Progress& progress);
 
@@ -45,8 +47,10 @@ class MixedFamily final : public MixedCosts {
     std::int32_t least = 1, most = 1;
   };
 
+  /// Stages in any form, or all of them in this one. With a form and one number of stages the
+  /// pipeline fills nodes, one after the other.
   MixedFamily(MixedJob& job, const SpaceOptions& space, std::int64_t round_samples, Depth depth,
-              Known& shared);
+              Known& shared, const std::optional<Configuration>& form = std::nullopt);
   MixedFamily(const MixedFamily&) = delete;
   MixedFamily& operator=(const MixedFamily&) = delete;
   MixedFamily(MixedFamily&&) = delete;
@@ -54,6 +58,8 @@ class MixedFamily final : public MixedCosts {
   ~MixedFamily() override = default;
 
   bool empty() const { return problem_.configs.empty(); }
+  /// All that some stage may have, each once.
+  std::vector<Configuration> forms() const;
   const MixedProblem& problem() const { return problem_; }
   std::vector<PlacedStage> stages(const MixedPipeline& pipeline) const;
 
@@ -68,11 +74,13 @@ class MixedFamily final : public MixedCosts {
   std::int64_t work() const override;
 
  private:
+  void add_degrees();
   void add_forms(const Configuration& degrees);
   void add_forms_of(const Configuration& config);
   void add_form(const Configuration& degrees, const std::vector<std::int32_t>& takes);
   std::vector<Configuration> ways_of(const Configuration& degrees) const;
   bool saves_memory(const Configuration& variant) const;
+  bool fills_nodes(Used used, std::int32_t config) const;
   double message_s(Used used, std::int32_t first, std::int32_t last, std::span<const double> bytes);
   /// [shared parameter]: what a stage of this config has of its gradient; 0: others than the first
   /// and the last layer hold it.
@@ -86,7 +94,8 @@ class MixedFamily final : public MixedCosts {
   MixedJob& job_;
   const SpaceOptions& space_;
   std::int64_t round_samples_;
-  Stages stages_;
+  Depth depth_;
+  std::optional<Configuration> form_;
   Known& known_;
   MixedPlaces& places_;                               ///< Of known_.
   std::vector<std::vector<Configuration>> variants_;  ///< [config][variant]
