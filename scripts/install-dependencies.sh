@@ -22,7 +22,7 @@ for option in "$@"; do
       packages+=(libdnnl-dev libxnnpack-dev libpthreadpool-dev libxsmm-dev libeigen3-dev
         libopenblas0-pthread libblis4)
       ;;
-    --torch) packages+=(libtorch-dev libgloo-dev) ;;
+    --torch) packages+=(libtorch-dev libgloo-dev libopenblas0-pthread) ;;
     *)
       echo "usage: $0 [--lint] [--pages] [--fuzz] [--backends] [--torch]" >&2
       exit 2

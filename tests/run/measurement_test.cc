@@ -125,13 +125,13 @@ TEST(TrainedTimes, ReadBackAsWrittenAndAreAveraged) {
   const TrainedTimesJob read = read_trained_times_job(folder / "job.json");
   EXPECT_EQ(read.graphs, job.graphs);
   EXPECT_EQ(trained_times_job_text(read), trained_times_job_text(job));
-  const TrainedTimes first{{{1, 2}, {3, 4}}, {{4, 1}}, {{4, 3}}};
-  const TrainedTimes second{{{3, 4}, {5, 8}}, {{4, 2}}, {{4, 5}}};
-  const TrainedTimes none{{}, {{4, 3}}, {{4, 7}}};
+  const TrainedTimes first{{{1, 2}, {3, 4}}, {{4, 1}}, {{4, 3}}, "OpenBLAS"};
+  const TrainedTimes second{{{3, 4}, {5, 8}}, {{4, 2}}, {{4, 5}}, "OpenBLAS"};
+  const TrainedTimes none{{}, {{4, 3}}, {{4, 7}}, "OpenBLAS"};
   write_file(folder / "times.json", trained_times_text(first));
   EXPECT_EQ(read_trained_times(folder / "times.json"), first);
   const TrainedTimes mean = mean_of({first, second, none});
-  EXPECT_EQ(mean, (TrainedTimes{{{2, 3}, {4, 6}}, {{4, 2}}, {{4, 5}}}));
+  EXPECT_EQ(mean, (TrainedTimes{{{2, 3}, {4, 6}}, {{4, 2}}, {{4, 5}}, "OpenBLAS"}));
 }
 
 TEST(Safetensors, ReadBackEqualAndLieAsTheFormatSays) {

@@ -115,8 +115,15 @@ std::vector<TensorHandle> LocalLink::all_to_all(std::size_t group,
   return come;
 }
 
-TensorHandle LocalLink::gather(std::size_t group, TensorHandle part) {
-  return exchange_.arithmetic().join(exchange_.meet(group, place_in(group), std::move(part)), 0);
+TensorHandle LocalLink::gather(std::size_t group, TensorHandle part, TensorHandle room) {
+  const TensorArithmetic& arithmetic = exchange_.arithmetic();
+  const std::size_t place = place_in(group);
+  if (!part) {
+    const auto members = std::ssize(exchange_.ranks_of(group));
+    const std::int64_t length = arithmetic.length(room) / members;
+    part = arithmetic.slice(room, 0, static_cast<std::int64_t>(place) * length, length);
+  }
+  return arithmetic.join(exchange_.meet(group, place, std::move(part)), 0);
 }
 
 }  // namespace braid

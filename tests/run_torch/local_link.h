@@ -65,7 +65,7 @@ class LocalLink : public RankLink {
   void finish_sends() override {}
   TensorHandle sum(std::size_t group, TensorHandle row) override;
   TensorHandle sum_part(std::size_t group, TensorHandle row) override;
-  TensorHandle gather(std::size_t group, TensorHandle part) override;
+  TensorHandle gather(std::size_t group, TensorHandle part, TensorHandle room) override;
   std::vector<TensorHandle> all_to_all(std::size_t group, std::span<const TensorHandle> parts,
                                        std::span<const TensorHandle> rooms) override;
   double sum_of_all(double number) override { return exchange_.sum_of_all(rank_, number); }

@@ -118,8 +118,8 @@ class FaultyLink : public RankLink {
   TensorHandle sum_part(std::size_t group, TensorHandle row) override {
     return link_.sum_part(group, sums_ ? doubled(row) : row);
   }
-  TensorHandle gather(std::size_t group, TensorHandle part) override {
-    return link_.gather(group, std::move(part));
+  TensorHandle gather(std::size_t group, TensorHandle part, TensorHandle room) override {
+    return link_.gather(group, std::move(part), std::move(room));
   }
   std::vector<TensorHandle> all_to_all(std::size_t group, std::span<const TensorHandle> parts,
                                        std::span<const TensorHandle> rooms) override {

@@ -124,8 +124,8 @@ class FaultyCollective : public RankLink {
     const TensorHandle twice = torch_arithmetic().sum(row, row);
     return link_.sum_part(group, twice);
   }
-  TensorHandle gather(std::size_t group, TensorHandle part) override {
-    return link_.gather(group, std::move(part));
+  TensorHandle gather(std::size_t group, TensorHandle part, TensorHandle room) override {
+    return link_.gather(group, std::move(part), std::move(room));
   }
   std::vector<TensorHandle> all_to_all(std::size_t group, std::span<const TensorHandle> parts,
                                        std::span<const TensorHandle> rooms) override {

@@ -47,6 +47,7 @@ TrainedMachine measure_trained(std::vector<SampleOperator> operators, const Devi
   job.samples = samples;
   const TrainedTimes times = times_of(job);
   TrainedMachine machine;
+  machine.blas = times.blas;
   for (std::size_t i = 0; i < operators.size(); ++i) {
     machine.operators.push_back(
         {std::move(operators[i]), times.graphs[i].forward_s, times.graphs[i].backward_s});

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "braid/machine/measure_links.h"
@@ -13,6 +14,7 @@ struct TrainedMachine {
   std::vector<MeasuredOperator> operators;  ///< Forward and back, by libtorch.
   /// By Gloo: what a process sends, or of sums what it sends in a ring, and how long that takes.
   std::vector<MessageTime> messages;
+  std::string blas;  ///< What computed the GEMMs; empty where that is not known.
 };
 
 /// Measures the operators as layers that libtorch trains, and Gloo's messages and all-reduces, by

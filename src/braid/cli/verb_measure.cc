@@ -119,9 +119,10 @@ MeasuredMachine trained_machine(const VerbMeasureOptions& options) {
   MeasuredMachine machine;
   machine.facts = machine_facts();
   machine.split = split_of(options, machine.facts.cores);
-  machine.libraries = "libtorch, passes forward and back as braid run does them";
   const TrainedMachine measured =
       measure_trained(sample_operators(kLargestTensor_bytes), machine.split, options.samples);
+  machine.libraries = fmt::format("libtorch{}, passes forward and back as braid run does them",
+                                  measured.blas.empty() ? "" : " with GEMMs by " + measured.blas);
   machine.link = fit_links(measured.messages);
   machine.messages = "messages and all-reduces of Gloo over the loopback interface";
   machine.device = fit_chip(bare_chip(machine), measured.operators, machine.facts.cache_bytes);

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <optional>
 
@@ -182,6 +183,10 @@ class ProcessWatch {
 
   void hear(std::size_t p, const std::string& line) {
     Watched& each = processes_[p];
+    if (line.starts_with("warning: ")) {
+      fmt::print(stderr, "braid: {}\n", line);
+      return;
+    }
     const bool lost = line.starts_with("lost: ");
     if (!lost && !line.starts_with("failed: ")) return heard_(p, line);
     each.lost_another = lost;

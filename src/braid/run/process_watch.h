@@ -20,7 +20,8 @@ struct ProcessEnd {
 };
 
 /// Starts all and waits for them. `heard` gets every line that one of them writes to its standard
-/// output, but for those that begin with "failed: " or "lost: ", with which a process says why it
+/// output, but for those that begin with "warning: ", which this process prints on its standard
+/// error, and with "failed: " or "lost: ", with which a process says why it
 /// is going to end: by its own fault, or because it has lost another. When one fails, all others
 /// are killed, and so they are when this process is told to end; none outlives this process. Where
 /// several fail at once, the failure is of one that did not just lose another. Throws Error when a

@@ -203,7 +203,7 @@ void RankEngine::reduce(std::size_t group) {
 }
 
 void RankEngine::gather(std::size_t group) {
-  math_.gather_weights(group, link_.gather(group, math_.weights(group)));
+  math_.gather_weights(group, link_.gather(group, math_.weights(group), {}));
 }
 
 void RankEngine::gather_all() {
@@ -224,9 +224,7 @@ void RankEngine::step(std::size_t group) {
   if (of.zero == Zero::optimizer) row = math_.arithmetic().slice(row, 0, place * length, length);
   math_.step(group, row, place * length);
   if (is_gathered(of)) return;
-  const TensorHandle mine =
-      math_.arithmetic().slice(math_.weights(group), 0, place * length, length);
-  math_.set_weights(group, link_.gather(group, mine));
+  math_.set_weights(group, link_.gather(group, {}, math_.weights(group)));
 }
 
 }  // namespace braid

@@ -29,8 +29,9 @@ class RankLink {
   virtual TensorHandle sum(std::size_t group, TensorHandle row) = 0;
   /// This rank's part, of as many equal ones as the group has ranks, of the sum.
   virtual TensorHandle sum_part(std::size_t group, TensorHandle row) = 0;
-  /// All ranks' parts, one after the other.
-  virtual TensorHandle gather(std::size_t group, TensorHandle part) = 0;
+  /// All ranks' parts, one after the other: in `room` where that is not null. A null part is in its
+  /// place there already.
+  virtual TensorHandle gather(std::size_t group, TensorHandle part, TensorHandle room) = 0;
   /// `parts[i]` goes to the group's rank i; what rank i sends here fills `rooms[i]`, which are
   /// given back. Those of no numbers are not sent.
   virtual std::vector<TensorHandle> all_to_all(std::size_t group,

@@ -68,6 +68,7 @@ std::string trained_times_text(const TrainedTimes& times) {
   for (const TrainedTime& each : times.graphs) {
     json["graphs"].push_back({each.forward_s, each.backward_s});
   }
+  json["blas"] = times.blas;
   json["messages"] = to_json(times.messages);
   json["sums"] = to_json(times.sums);
   return to_text(json);
@@ -79,6 +80,7 @@ TrainedTimes read_trained_times(const std::string& file) {
   for (const Value& each : document.root()["graphs"].elements()) {
     times.graphs.push_back({each[0].as_double(), each[1].as_double()});
   }
+  times.blas = document.root()["blas"].as_string();
   times.messages = bytes_times(document.root()["messages"]);
   times.sums = bytes_times(document.root()["sums"]);
   return times;

@@ -36,6 +36,7 @@ struct BytesTime {
 struct TrainedTimes {
   std::vector<TrainedTime> graphs;  ///< Empty where the process only took part in messages.
   std::vector<BytesTime> messages, sums;
+  std::string blas;  ///< What computed the GEMMs (LoadedBlas); empty where that is not known.
   friend bool operator==(const TrainedTimes&, const TrainedTimes&) = default;
 };
 

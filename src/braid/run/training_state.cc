@@ -36,7 +36,7 @@ std::optional<Checkpoint> collected(const RunningRank& own, Checkpoint checkpoin
       TensorHandle whole;
       if (is_in(group, own.rank)) {
         whole = row == 0 ? own.math.weights(g) : own.math.moment(g, row - 1);
-        if (is_sharded(group, row)) whole = own.link.gather(g, std::move(whole));
+        if (is_sharded(group, row)) whole = own.link.gather(g, std::move(whole), {});
       }
       if (own.rank == 0 && first != 0) {
         whole = own.link.receive(own.math.row_room(row_length(model, group)), first, tag);

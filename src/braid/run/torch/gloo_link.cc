@@ -120,23 +120,36 @@ class GlooLink : public RankLink {
     return handle_of(mine);
   }
 
-  TensorHandle gather(std::size_t group, TensorHandle part) override {
-    std::vector<torch::Tensor> parts;
-    parts.reserve(at(groups_[group]->getSize()));
-    for (int m = 0; m < groups_[group]->getSize(); ++m) {
-      parts.push_back(torch::empty_like(tensor_of(part)));
-    }
-    std::vector<std::vector<torch::Tensor>> outputs{parts};
-    std::vector<torch::Tensor> inputs{tensor_of(part)};
-    told("gathering", [&] { return groups_[group]->allgather(outputs, inputs)->wait(); });
-    return handle_of(torch::cat(outputs.front()));
+  /// By a ring in place: libtorch's own copies everything twice more, each time into new memory.
+  TensorHandle gather(std::size_t group, TensorHandle part, TensorHandle room) override {
+    const int members = groups_[group]->getSize();
+    const int own = groups_[group]->getRank();
+    if (!room) room = row_for(tensor_of(part), members);
+    const torch::Tensor& all = tensor_of(room);
+    const std::int64_t length = all.size(0) / members;
+    const auto part_of = [&](int member) {
+      const std::int64_t first = (member + members) % members * length;
+      return std::vector<torch::Tensor>{all.slice(0, first, first + length)};
+    };
+    if (part) part_of(own).front().copy_(tensor_of(part));
+    const int tag = next_tag(group);
+    told("gathering", [&] {
+      for (int step = 0; step + 1 < members; ++step) {
+        std::vector<torch::Tensor> sent = part_of(own - step), come = part_of(own - step - 1);
+        const auto sending = groups_[group]->send(sent, (own + 1) % members, tag);
+        groups_[group]->recv(come, (own + members - 1) % members, tag)->wait();
+        sending->wait();
+      }
+      return 0;
+    });
+    return room;
   }
 
   std::vector<TensorHandle> all_to_all(std::size_t group, std::span<const TensorHandle> parts,
                                        std::span<const TensorHandle> rooms) override {
     std::vector<TensorHandle> come(rooms.begin(), rooms.end());
     const int own = groups_[group]->getRank();
-    const auto tag = static_cast<int>(++exchanges_ % (1 << 20));
+    const int tag = next_tag(group);
     told("exchanging tokens", [&] {
       std::vector<std::vector<torch::Tensor>> sent;
       std::vector<c10::intrusive_ptr<c10d::Work>> sends;
@@ -172,6 +185,18 @@ class GlooLink : public RankLink {
     std::int32_t peer;
   };
 
+  /// Room for so many parts of that form.
+  static TensorHandle row_for(const torch::Tensor& part, int members) {
+    std::vector<std::int64_t> sizes = part.sizes().vec();
+    sizes[0] *= members;
+    return handle_of(torch::empty(sizes, part.options()));
+  }
+
+  int next_tag(std::size_t group) {
+    exchanges_.resize(groups_.size());
+    return exchanges_[group] = (exchanges_[group] + 1) % (1 << 20);
+  }
+
   GlooGroup joined(const std::string& name, std::int32_t rank, std::int32_t ranks, bool network,
                    std::chrono::milliseconds timeout) const {
     auto options = c10d::ProcessGroupGloo::Options::create(timeout);
@@ -190,7 +215,7 @@ class GlooLink : public RankLink {
   GlooGroup all_;
   std::vector<GlooGroup> groups_;
   std::vector<Sent> sent_;
-  std::int64_t exchanges_ = 0;  ///< All ranks of a group count the same.
+  std::vector<int> exchanges_;  ///< [group]: all ranks of it count the same.
 };
 
 }  // namespace

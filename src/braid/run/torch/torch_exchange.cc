@@ -103,7 +103,7 @@ class Mover {
       part = torch::cat({part, torch::zeros(missing, part.options())});
     }
     const torch::Tensor all = tensor_of(
-        link_->gather(group_, handle_of(part.clone(torch::MemoryFormat::Contiguous).detach())));
+        link_->gather(group_, handle_of(part.clone(torch::MemoryFormat::Contiguous).detach()), {}));
     std::vector<std::int64_t> from(at(parts_.size), -1);
     bool in_order = all.size(0) == parts_.size;
     for (std::size_t r = 0; r < parts_.held.size(); ++r) {
@@ -198,7 +198,7 @@ torch::Tensor TorchExchange::sum(const torch::Tensor& x) const {
 torch::Tensor TorchExchange::greatest(const torch::Tensor& x) const {
   const torch::NoGradGuard no_gradients;
   const torch::Tensor row = x.detach().to(torch::kFloat64).reshape({1, -1}).contiguous();
-  const torch::Tensor all = tensor_of(link_->gather(group_, handle_of(row)));
+  const torch::Tensor all = tensor_of(link_->gather(group_, handle_of(row), {}));
   return all.amax(0).reshape(x.sizes()).to(x.scalar_type());
 }
 

@@ -112,7 +112,7 @@ torch::Tensor TorchExpertGroup::compute(const ProgramNode& node,
   const torch::Tensor visitor = order.div(top_k, "floor");
   const torch::Tensor visits = visited.bincount({}, experts).reshape({1, experts});
   const torch::Tensor all_visits =
-      tensor_of(link_->gather(group_, handle_of(visits))).reshape({ranks_, ranks_, own});
+      tensor_of(link_->gather(group_, handle_of(visits), {})).reshape({ranks_, ranks_, own});
   const Counts sent = counts_of(visits.reshape({ranks_, own}).sum(1));
   const torch::Tensor here = all_visits.select(1, rank_);  // [sender × own expert]
   const Counts received = counts_of(here.sum(1));

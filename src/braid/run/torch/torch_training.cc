@@ -7,6 +7,7 @@
 #include <torch/torch.h>
 
 #include "braid/base/index.h"
+#include "braid/base/loaded_blas.h"
 #include "braid/program/random_tensor.h"
 #include "braid/run/synthetic_data.h"
 #include "braid/run/torch/torch_loss.h"
@@ -29,7 +30,10 @@ torch::Tensor initial_weight(const Program& program, ValueId value,
 
 std::vector<std::string> computed_operations() { return torch_operations(); }
 
-void set_torch_threads(int threads) { at::set_num_threads(threads); }
+void set_torch_threads(int threads) {
+  at::set_num_threads(threads);
+  set_blas_threads(threads);
+}
 
 namespace {
 

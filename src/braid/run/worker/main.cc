@@ -11,6 +11,7 @@
 
 #include "braid/base/error.h"
 #include "braid/base/file.h"
+#include "braid/base/loaded_blas.h"
 #include "braid/run/dry_run.h"
 #include "braid/run/rank_engine.h"
 #include "braid/run/rank_record.h"
@@ -25,8 +26,8 @@
 
 // braid-run JOB RANK: one rank of a job; with RANK "whole" the model by one process.
 // braid-run measure FOLDER RANK: one process of a measurement (trained_times.h). Both say on
-// standard output, a line each: "iteration N LOSS" (rank 0), and "failed: …" or "lost: …" before it
-// ends with another status than 0.
+// standard output, a line each: "iteration N LOSS" and "warning: …" (rank 0), and "failed: …" or
+// "lost: …" before it ends with another status than 0.
 
 namespace braid {
 namespace {
@@ -43,6 +44,13 @@ double peak_memory_bytes() {
 void say(const std::string& line) {
   std::fputs((line + "\n").c_str(), stdout);
   std::fflush(stdout);
+}
+
+void warn_of_blas() {
+  const LoadedBlas blas = loaded_blas();
+  if (!blas.is_reference) return;
+  say("warning: libtorch computes GEMMs by the reference BLAS (" + blas.name +
+      "), which uses no vector instructions; install OpenBLAS (Debian: libopenblas0-pthread)");
 }
 
 std::string name_of_parameter(const LayeredProgram& model, ValueId value) {
@@ -141,12 +149,14 @@ void train_rank(const RunJob& job, std::int32_t rank) {
 void measure_machine(const std::string& folder, std::int32_t rank) {
   const TrainedTimesJob job = read_trained_times_job(trained_times_job_file(folder));
   set_torch_threads(static_cast<int>(job.threads));
+  if (rank == 0) warn_of_blas();
   std::vector<std::vector<std::int32_t>> all(1);
   for (std::int32_t r = 0; r < job.processes; ++r) all.front().push_back(r);
   const std::unique_ptr<RankLink> link =
       gloo_link({folder + "/meeting", "", 0}, rank, static_cast<std::int32_t>(job.processes), all,
                 job.timeout_s);
   TrainedTimes times;
+  times.blas = loaded_blas().name;
   for (const Graph& graph : job.graphs) {
     // All devices are at work while one is measured.
     link->sum_of_all(0);
@@ -167,6 +177,7 @@ int run_worker(int count, char** words) {
     const RunJob job = read_run_job(words[1]);
     const std::string rank = words[2];
     set_torch_threads(job.threads);
+    if (rank == "0") warn_of_blas();
     if (rank == "whole") {
       train_whole_model(job);
     } else {

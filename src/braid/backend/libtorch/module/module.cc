@@ -4,12 +4,12 @@
 #include <utility>
 
 #include <ATen/Parallel.h>
-#include <dlfcn.h>
 #include <torch/version.h>
 
 #include "braid/backend/libtorch/module/torch_network.h"
 #include "braid/backend/libtorch/module/torch_script.h"
 #include "braid/backend/libtorch/torch_module.h"
+#include "braid/base/loaded_blas.h"
 
 namespace braid {
 namespace {
@@ -44,15 +44,6 @@ class AtenKernel : public ComputeKernel {
   std::vector<ImageLayout> layouts_;
   ImageLayout writes_;
 };
-
-/// OpenBLAS, which libtorch's matrix products are often done by, has threads of its own.
-void set_openblas_threads(int threads) {
-  void* const library = ::dlopen("libopenblas.so.0", RTLD_NOW | RTLD_NOLOAD);
-  if (library == nullptr) return;
-  using SetThreads = void (*)(int);
-  const auto set = reinterpret_cast<SetThreads>(::dlsym(library, "openblas_set_num_threads"));
-  if (set != nullptr) set(threads);
-}
 
 class LoadedModule : public TorchModule {
  public:
@@ -102,7 +93,7 @@ class LoadedModule : public TorchModule {
 extern "C" const braid::TorchModule* braid_torch_module(int threads);
 extern "C" const braid::TorchModule* braid_torch_module(int threads) {
   at::set_num_threads(threads);
-  braid::set_openblas_threads(threads);
+  braid::set_blas_threads(threads);
   static const braid::LoadedModule module;
   return &module;
 }
