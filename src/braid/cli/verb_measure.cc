@@ -198,8 +198,8 @@ int run(const VerbMeasureOptions& options) {
   } else if (options.out != "-") {
     print(machine, unmeasured);
     if (!options.out.empty()) {
-      fmt::print("\nWritten to {}: braid plan gpt2 --cluster {} --global-batch 8 --seq-len 256\n",
-                 options.out, options.out);
+      fmt::print("\nWritten to {}: braid plan gpt2 --cluster {} --global-batch 8 --seq-len 256{}\n",
+                 options.out, options.out, options.trained ? " --for braid-run" : "");
     }
   }
   return kFound;

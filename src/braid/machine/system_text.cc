@@ -20,7 +20,8 @@ std::string chip_text(const MeasuredMachine& machine, const std::string& name) {
   const double flops_per_s = chip.peaks.front().matmul_flops_per_s;
   std::string text = fmt::format(
       "chip:\n  name: {}-device\n  description: '{} of the cores of {}'\n"
-      "  peak: {{f32: {:.6g} GFLOP/s}}\n  vector: {:.6g} GFLOP/s\n  compute_units: {}\n"
+      "  kind: other\n  peak: {{f32: {:.6g} GFLOP/s}}\n  vector: {:.6g} GFLOP/s\n  compute_units: "
+      "{}\n"
       "  memory: {{name: main memory, size: {:.6g} MiB, bandwidth: {:.6g} GB/s}}\n"
       "  efficiency:\n",
       name, machine.split.threads, machine.facts.processor, 1e-9 * flops_per_s,
