@@ -81,11 +81,27 @@ TEST(MegatronImport, WithoutABatchARankHasOneMicroBatch) {
 
 TEST(MegatronImport, SaysWhatItTakesOtherwise) {
   const auto notes = [](const std::string& arguments) { return import(arguments).notes; };
-  EXPECT_THAT(notes("--recompute-activations"),
-              ElementsAre(::testing::HasSubstr("saves next to nothing")));
+  EXPECT_THAT(notes("--recompute-granularity selective --recompute-modules core_attn layernorm"),
+              ElementsAre(::testing::HasSubstr("activation functions are recomputed as well")));
   EXPECT_THAT(
       notes("--tensor-model-parallel-size 4 --num-experts 8 --expert-tensor-parallel-size 2"),
       ElementsAre(::testing::HasSubstr("--expert-tensor-parallel-size 2")));
+}
+
+TEST(MegatronImport, TellsRecomputationOfAttentionsCoreFromOther) {
+  EXPECT_TRUE(import("--recompute-activations").recomputes_core_attention);
+  EXPECT_TRUE(import("--recompute-granularity selective").recomputes_core_attention);
+  EXPECT_FALSE(import("--recompute-granularity full").recomputes_core_attention);
+  EXPECT_FALSE(import("--recompute-activations --recompute-modules core_attn moe_act")
+                   .recomputes_core_attention);
+  EXPECT_FALSE(import("").recomputes_core_attention);
+}
+
+TEST(MegatronImport, ReadsWhetherThereIsDropout) {
+  EXPECT_EQ(import("").dropout, std::nullopt);
+  EXPECT_EQ(import("--hidden-size 64").dropout, true);  // 0.1 by default.
+  EXPECT_EQ(import("--hidden-dropout 0").dropout, true);
+  EXPECT_EQ(import("--hidden-dropout 0 --attention-dropout 0.0").dropout, false);
 }
 
 TEST(MegatronImport, ReadsGatedActivationsAndWindowsOfEveryFewBlocks) {

@@ -34,6 +34,28 @@ TEST(ShellScript, ExpandsVariables) {
   EXPECT_THAT(first("A=a\nA+=b\nexport B=$A\nrun $B"), ElementsAre("run", "ab"));
 }
 
+TEST(ShellScript, SetsWhatItReadsInWhereItReadsIt) {
+  const auto sourced = [](const std::string& name) -> std::optional<std::string> {
+    if (name == "two.sh") return "N=2\nM=$N$N\n";
+    if (name == "outer.sh") return "N=5\nsource two.sh\nM=$M$K\n";
+    if (name == "itself.sh") return ". itself.sh\nN=7\n";
+    return std::nullopt;
+  };
+  const auto last = [&](std::string_view text) {
+    return read_shell_script(text, "train.sh", {}, sourced).commands.back();
+  };
+  EXPECT_THAT(last("N=4; source two.sh\nrun $N $M"), ElementsAre("run", "2", "22"));
+  EXPECT_THAT(last("source two.sh; N=4\nrun $N $M"), ElementsAre("run", "4", "22"));
+  EXPECT_THAT(last(". two.sh\nN=4\n. two.sh\nrun $N"), ElementsAre("run", "2"));
+  EXPECT_THAT(last("K=8\nsource outer.sh\nrun $N $M"), ElementsAre("run", "2", "228"));
+  EXPECT_THAT(last("if false; then source two.sh; fi\nN=${N:-1}\nrun $N"), ElementsAre("run", "1"));
+  EXPECT_THAT(last("source itself.sh\nrun $N"), ElementsAre("run", "7"));
+  const ShellScript unsure =
+      read_shell_script("[ -n \"$X\" ] && source two.sh\nsource gone.sh", "s", {}, sourced);
+  EXPECT_THAT(unsure.uncertain, ElementsAre("N", "M"));
+  EXPECT_THAT(unsure.missing_files, ElementsAre("gone.sh"));
+}
+
 TEST(ShellScript, ExpandsArrays) {
   EXPECT_THAT(first("A=(\n --tp 8 # eight\n --name \"x y\"\n)\nA+=(--pp 2)\nrun \"${A[@]}\""),
               ElementsAre("run", "--tp", "8", "--name", "x y", "--pp", "2"));

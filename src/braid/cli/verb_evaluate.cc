@@ -1,5 +1,9 @@
+#include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
+#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
@@ -21,6 +25,7 @@
 #include "braid/planners/job/outcomes.h"
 #include "braid/planners/trainer_choice.h"
 #include "braid/report/plan_assumptions.h"
+#include "braid/trainers/own_options.h"
 
 namespace braid {
 namespace {
@@ -108,20 +113,27 @@ std::int64_t blocks_of_named(const EvaluateOptions& options) {
   return shape ? shape->blocks : 0;
 }
 
-/// Whether the command line of braid has an option that LeftOpen may name.
-bool is_said(const std::string& option, const JobOptions& job) {
-  return (option == "--global-batch" && job.global_batch != 0) ||
-         (option == "--zero" && job.zero >= 0);
+/// What the run's selective recomputation is taken for, where that is another thing.
+std::string recomputation_note(const Import& from, const LoadedJob& loaded) {
+  if (!from.recomputes_core_attention) return "";
+  return frees_nothing(from, loaded.graph)
+             ? "selective recomputation of attention's core alone: flash attention keeps no scores "
+               "that this could free, so that it takes as much memory as none, and is taken as "
+               "none; that attention's forward pass runs twice is not in the time"
+             : "selective recomputation of attention's core alone: here norms and activation "
+               "functions are recomputed as well";
 }
 
 /// What a run leaves open, says in words that are not known, or says and is not modelled.
-void take_notes(const Import& from, const EvaluateOptions& options, const LoadedJob& loaded,
-                const Parallelism& stated, ConfigurationEvaluation& evaluation) {
+void take_notes(const Import& from, const EvaluateOptions& options, const Verb& verb,
+                const LoadedJob& loaded, const Parallelism& stated,
+                ConfigurationEvaluation& evaluation) {
   if (options.job.precision.empty()) {
     evaluation.not_given.push_back("--precision: " + name_of(loaded.job.precision));
   }
   for (const LeftOpen& each : from.not_given) {
-    if (from.trainer != loaded.job.trainer.name || is_said(each.option, options.job)) continue;
+    const bool is_said = !each.option.empty() && verb.option(each.option).given();
+    if (from.trainer != loaded.job.trainer.name || is_said) continue;
     evaluation.not_given.push_back(each.text);
   }
   evaluation.not_known = from.unknown;
@@ -131,9 +143,12 @@ void take_notes(const Import& from, const EvaluateOptions& options, const Loaded
         "offload_param: here the shards of the weights stay on the device, from where they are "
         "gathered");
   }
-  if (std::string text = model_difference(from, loaded.graph); !text.empty()) {
-    evaluation.not_modelled.push_back(std::move(text));
-  }
+  const auto add = [&](std::string text) {
+    if (!text.empty()) evaluation.not_modelled.push_back(std::move(text));
+  };
+  if (options.job.recompute.empty()) add(recomputation_note(from, loaded));
+  add(model_difference(from, loaded.graph));
+  add(dropout_difference(from, loaded.graph));
   for (const DeviceGroup& group : loaded.system.groups) {
     if (from.needs_fp4_units.empty() || matmul_peak(group.chip, Dtype::f4)) continue;
     evaluation.not_modelled.push_back(fmt::format(
@@ -165,16 +180,47 @@ void look_for_best(const EvaluateOptions& options, const LoadedJob& loaded,
   evaluation.changes = change_chain(from, to, rules);
 }
 
-int run(EvaluateOptions options, const Verb& verb) {
-  const bool serves = is_service(options.stated.from);
-  check_service_options(verb, options.of_services, serves);
-  if (serves) {
-    options.service.from = options.stated.from;
-    options.service.job = &options.job;
-    options.service.alone = options.alone;
-    return evaluate_service_command(options.service);
+/// Whether a key of an error is an option that the user did not write.
+bool is_not_written(const std::string& key, const Verb& verb) {
+  if (!key.starts_with("--")) return false;
+  const std::vector<VerbOption> all = verb.options();
+  const auto found = std::find_if(all.begin(), all.end(),
+                                  [&](const VerbOption& each) { return each.name() == key; });
+  return found != all.end() && !found->given();
+}
+
+/// How errors name what --from gives: the file, or the option where it is a command line itself.
+std::string name_of_from(const EvaluateOptions& options) {
+  std::error_code error;
+  const bool is_file = std::filesystem::is_regular_file(options.stated.from, error);
+  return is_file ? options.stated.from : "--from";
+}
+
+/// The error as one of what --from gives, where that says the option which the error names and the
+/// user did not write: with its own name for it, and the line.
+Error as_of_run(const Error& error, const Import& from, const EvaluateOptions& options,
+                const Verb& verb) {
+  const std::string& key = error.where().key;
+  if (!error.where().file.empty() || !is_not_written(key, verb)) return error;
+  const std::string name = name_of_from(options);
+  const std::string text = name == "--from" ? options.stated.from : read_file(name);
+  const std::optional<Where> said = where_said(text, name, from.trainer, key);
+  return said ? Error(*said, std::string(error.what()).substr(key.size() + 2)) : error;
+}
+
+/// stated_plan(), whose errors without a place are of what --from gives.
+StatedPlan plan_of_run(const LoadedJob& loaded, const TrainerLimits& can,
+                       const StatedConfiguration& stated, const EvaluateOptions& options) {
+  try {
+    return stated_plan(loaded.job, loaded.system, can, stated);
+  } catch (const Error& error) {
+    const bool has_place = !error.where().file.empty() || !error.where().key.empty();
+    if (has_place || options.stated.from.empty()) throw;
+    throw Error(Where{name_of_from(options), 0, ""}, error.what());
   }
-  const std::optional<Import> from = read_from(options.stated, blocks_of_named(options));
+}
+
+int run_stated(EvaluateOptions options, const Verb& verb, const std::optional<Import>& from) {
   const bool names_trainer = !options.job.trainer.empty();
   if (from) take_job(*from, options.job);
   std::optional<Graph> model;
@@ -207,10 +253,10 @@ int run(EvaluateOptions options, const Verb& verb) {
                            {from ? &*from : nullptr, usual, can, loaded.graph,
                             loaded.system.device_count, loaded.job.global_batch},
                            evaluation.not_given);
-  if (from) take_notes(*from, options, loaded, stated.parallel, evaluation);
+  if (from) take_notes(*from, options, verb, loaded, stated.parallel, evaluation);
   evaluation.unusual_trainer = loaded.unusual_trainer;
   evaluation.trainer_notes = loaded.trainer_notes;
-  evaluation.mine = stated_plan(loaded.job, loaded.system, can, stated);
+  evaluation.mine = plan_of_run(loaded, can, stated, options);
   const Outcome begun = begin_outcome(loaded.job, loaded.system);
   evaluation.bound = begun.physical_bound;
   evaluation.assumptions = plan_assumptions(&loaded.graph, evaluation.mine.candidate.plan);
@@ -237,6 +283,25 @@ int run(EvaluateOptions options, const Verb& verb) {
     fmt::print("{}", evaluation_text(evaluation));
   }
   return status;
+}
+
+int run(const EvaluateOptions& options, const Verb& verb) {
+  const bool serves = is_service(options.stated.from);
+  check_service_options(verb, options.of_services, serves);
+  if (serves) {
+    ServiceCommand service = options.service;
+    service.from = options.stated.from;
+    service.job = &options.job;
+    service.alone = options.alone;
+    return evaluate_service_command(service);
+  }
+  const std::optional<Import> from = read_from(options.stated, blocks_of_named(options));
+  try {
+    return run_stated(options, verb, from);
+  } catch (const Error& error) {
+    if (!from) throw;
+    throw as_of_run(error, *from, options, verb);
+  }
 }
 
 }  // namespace

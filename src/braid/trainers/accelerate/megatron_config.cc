@@ -32,6 +32,7 @@ void read_state(GivenArguments& given, Import& run) {
   p.recompute = granularity == "full"                      ? Recompute::full
                 : granularity == "selective" || recomputes ? Recompute::selective
                                                            : Recompute::none;
+  run.recomputes_core_attention = p.recompute == Recompute::selective;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "braid/plan/model_shape.h"
@@ -59,8 +60,19 @@ struct Import {
   std::vector<LeftOpen> not_given;
   /// What it says and braid does not model, one sentence each.
   std::vector<std::string> notes;
+  /// Selective recomputation is of attention's core alone, of which flash attention keeps no more
+  /// than without any.
+  bool recomputes_core_attention = false;
+  std::optional<bool> dropout;   ///< Whether the model has some; nullopt: not known.
   std::string needs_fp4_units;   ///< What starts on chips with FP4 alone; empty: nothing does.
   std::optional<System> system;  ///< Where it says the devices with all their figures.
+};
+
+/// A setting of which nothing is said, and what it then is: "1".
+struct UsualSetting {
+  std::string_view name;  ///< As GivenArguments has it, "--model.pipeline_model_parallel_size".
+  std::string_view text;
+  std::string_view option;  ///< As that of LeftOpen.
 };
 
 /// What is said beside a trainer's command line or file.

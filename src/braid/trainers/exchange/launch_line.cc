@@ -37,7 +37,7 @@ std::optional<LaunchLine> launch_line(std::string_view text, const std::string& 
         open.push_back(part.name);
       }
     }
-    note_what_is_open(open, script, line.notes, choice);
+    note_what_is_open(open, script, line.notes);
     return line;
   }
   return std::nullopt;

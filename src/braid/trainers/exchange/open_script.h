@@ -9,9 +9,7 @@
 
 namespace braid {
 
-/// read_shell_script() with the variables that files set which the script reads in (`source`, `.`),
-/// where `choice` has their text, and files that these read in: as if they were set before the
-/// script begins. Up to 64 files are read, each once.
+/// read_shell_script() with the files that the script reads in, where `choice` has their text.
 ShellScript read_script_with_sourced(std::string_view text, const std::string& file,
                                      const ImportChoice& choice);
 
@@ -20,13 +18,12 @@ struct UnknownValue {
   std::string message, remedy;
 };
 /// `used`: "$TP", which nothing sets, or "$1", which whoever starts the script gives.
-UnknownValue why_unknown(const std::string& used, const ShellScript& script,
-                         const ImportChoice& choice);
+UnknownValue why_unknown(const std::string& used, const ShellScript& script);
 
 /// Notes of what a script leaves open: `undefined`, which it uses and does not set, with the files
-/// that it reads in, that may set it and that `choice` has not, and what it sets under conditions
-/// that are not known.
+/// that it reads in, that may set it and that are not there, and what it sets under conditions that
+/// are not known.
 void note_what_is_open(const std::vector<std::string>& undefined, const ShellScript& script,
-                       std::vector<std::string>& notes, const ImportChoice& choice = {});
+                       std::vector<std::string>& notes);
 
 }  // namespace braid

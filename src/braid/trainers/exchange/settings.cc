@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include <fmt/format.h>
+
 #include "braid/base/text.h"
 
 namespace braid {
@@ -82,6 +84,15 @@ GivenArguments as_arguments(const std::vector<Setting>& settings, const std::str
 bool is_on(GivenArguments& given, std::string_view name) {
   const std::string value = lowered(given.text(name).value_or("false"));
   return value == "true" || value == "yes" || value == "1";
+}
+
+void note_usual_settings(const GivenArguments& given, std::span<const UsualSetting> usual,
+                         Import& run) {
+  for (const UsualSetting& each : usual) {
+    if (given.is_given(each.name)) continue;
+    run.not_given.push_back(
+        {fmt::format("{}: {}", each.name.substr(2), each.text), std::string(each.option)});
+  }
 }
 
 std::vector<std::string> unknown_settings(const GivenArguments& given) {

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "braid/trainers/exchange/given_arguments.h"
+#include "braid/trainers/exchange/import.h"
 
 namespace braid {
 
@@ -27,6 +29,10 @@ GivenArguments as_arguments(const std::vector<Setting>& settings, const std::str
 
 /// Whether a setting is there and says yes: true, True, yes, 1.
 bool is_on(GivenArguments& given, std::string_view name);
+
+/// Adds those of `usual` that are not given to run.not_given.
+void note_usual_settings(const GivenArguments& given, std::span<const UsualSetting> usual,
+                         Import& run);
 
 /// GivenArguments::unknown() as settings are written: "name=value".
 std::vector<std::string> unknown_settings(const GivenArguments& given);

@@ -26,20 +26,36 @@ constexpr std::array<std::string_view, 5> kDeclarations = {"export", "declare", 
                                                            "readonly"};
 constexpr std::array<std::string_view, 4> kLoops = {"for", "while", "until", "select"};
 
+/// What scripts read in.
+struct Sources {
+  static constexpr std::size_t kMost = 64;
+  const SourcedText& text_of;
+  std::vector<std::string> open;  ///< Those that are being read, which do not read themselves.
+  std::size_t read = 0;
+  std::vector<std::string> missing;
+};
+
 class Reader {
  public:
-  Reader(std::string_view text, const std::string& file, const ShellVariables& known)
-      : text_(text, file), words_(text_, state_), assignments_(text_, words_, state_) {
-    state_.variables = known;
+  /// `state`: what is known before the first line. `is_unsure`: nobody knows whether all of it
+  /// runs.
+  Reader(std::string_view text, const std::string& file, ShellState state, Sources& sources,
+         bool is_unsure = false)
+      : state_(std::move(state)),
+        text_(text, file),
+        words_(text_, state_),
+        assignments_(text_, words_, state_),
+        sources_(sources),
+        is_unsure_(is_unsure) {}
+
+  /// Reads all of it, and gives what is known behind its last line.
+  ShellState read_in() {
+    read_commands();
+    return std::move(state_);
   }
 
   ShellScript read() {
-    while (!text_.is_done()) read_command();
-    for (auto open = opened_.rbegin(); open != opened_.rend(); ++open) {
-      if (open->word == "{" || open->word == "(") continue;
-      text_.move_to(open->at);
-      text_.fail("'" + open->word + "' is not closed");
-    }
+    read_commands();
     script_.undefined = std::move(state_.undefined);
     script_.uncertain = std::move(state_.uncertain);
     for (const std::string& name : state_.exported) {
@@ -47,10 +63,20 @@ class Reader {
       if (found != state_.variables.end()) script_.exported.insert(*found);
     }
     script_.variables = std::move(state_.variables);
+    script_.missing_files = std::move(sources_.missing);
     return std::move(script_);
   }
 
  private:
+  void read_commands() {
+    while (!text_.is_done()) read_command();
+    for (auto open = opened_.rbegin(); open != opened_.rend(); ++open) {
+      if (open->word == "{" || open->word == "(") continue;
+      text_.move_to(open->at);
+      text_.fail("'" + open->word + "' is not closed");
+    }
+  }
+
   /// What is open: a branch, a loop or brackets.
   struct Opened {
     std::string word;
@@ -63,8 +89,8 @@ class Reader {
 
   void note_where() {
     state_.is_skipped = is_skipped();
-    state_.is_unsure =
-        !state_.is_skipped && (list_.runs() == Holds::unknown || branches_.is_uncertain());
+    state_.is_unsure = !state_.is_skipped &&
+                       (is_unsure_ || list_.runs() == Holds::unknown || branches_.is_uncertain());
   }
 
   void open(const std::string& word, std::size_t at) {
@@ -331,8 +357,29 @@ class Reader {
       return list_.end_command({holds_if(word == "true"), false});
     }
     if (word == "let") return run_let(command);
-    if (!is_skipped()) add_command(command);
+    if (!is_skipped()) {
+      const std::size_t before = script_.commands.size();
+      add_command(command);
+      if (script_.commands.size() > before) read_sourced(script_.commands.back());
+    }
     list_.end_command({});
+  }
+
+  /// Sets what the file sets that the command reads in, if it does.
+  void read_sourced(const ShellCommand& command) {
+    if (command.size() < 2 || (command[0] != "source" && command[0] != ".")) return;
+    const std::string name = command[1];
+    const bool is_open =
+        std::find(sources_.open.begin(), sources_.open.end(), name) != sources_.open.end();
+    if (is_open || sources_.read >= Sources::kMost) return;
+    ++sources_.read;
+    const std::optional<std::string> text =
+        sources_.text_of ? sources_.text_of(name) : std::nullopt;
+    if (!text) return note_name(name, sources_.missing);
+    sources_.open.push_back(name);
+    const bool is_unsure = state_.is_unsure;
+    state_ = Reader(*text, name, std::move(state_), sources_, is_unsure).read_in();
+    sources_.open.pop_back();
   }
 
   /// let "NAME*=2".
@@ -392,6 +439,8 @@ class Reader {
   ShellGivenTexts given_texts_;
   ShellBranches branches_;
   ShellList list_;
+  Sources& sources_;
+  bool is_unsure_;
   std::vector<Opened> opened_;       ///< What has no end so far.
   Holds for_runs_ = Holds::unknown;  ///< Of the `for` that was read last.
   ShellScript script_;
@@ -400,8 +449,11 @@ class Reader {
 }  // namespace
 
 ShellScript read_shell_script(std::string_view text, const std::string& file,
-                              const ShellVariables& known) {
-  return Reader(text, file, known).read();
+                              const ShellVariables& known, const SourcedText& sourced) {
+  ShellState state;
+  state.variables = known;
+  Sources sources{sourced, {}, 0, {}};
+  return Reader(text, file, std::move(state), sources).read();
 }
 
 std::vector<ShellCommand> inner_commands(const ShellCommand& command, const ShellScript& script,

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +13,9 @@ namespace braid {
 
 /// The words of one command of a script.
 using ShellCommand = std::vector<std::string>;
+
+/// The text of a file that a script reads in, as the script names it; nullopt: it is not there.
+using SourcedText = std::function<std::optional<std::string>(const std::string& name)>;
 
 /// A part of a command that is not known, such as what a variable that is not set stands for.
 struct UnknownPart {
@@ -30,6 +35,9 @@ struct ShellScript {
   std::vector<std::string> uncertain;
   ShellVariables variables;  ///< As they are at the end; with marks for what is not known.
   ShellVariables exported;   ///< Those of them that commands see.
+  /// Files that it, or what it reads in, reads in and that are not there, as they are named, each
+  /// once.
+  std::vector<std::string> missing_files;
 };
 
 /// Reads a launch script, or a command line, without running anything: comments, continued lines,
@@ -38,14 +46,15 @@ struct ShellScript {
 /// the branch is read that the variables choose (ShellBranches); where they do not say, and in
 /// loops, all is read as if it ran once, and what it sets is listed in `uncertain`. Functions are
 /// read where they stand. What a variable that is not set, or a command in $(…), would give is left
-/// out and listed in `undefined`. `known` are variables that are set before. Throws Error, with the
-/// line, for a quote, a bracket, `if`, `case` or a loop that is not closed. Cost: linear in the
-/// text and what it expands to, which may be 1 MiB.
+/// out and listed in `undefined`. `known` are variables that are set before. What a file sets that
+/// the script reads in (`source`, `.`) is set at that place, where `sourced` has its text; up to 64
+/// such files are read. Throws Error, with the line, for a quote, a bracket, `if`, `case` or a loop
+/// that is not closed. Cost: linear in the text and what it expands to, which may be 1 MiB.
 ///
 ///     ShellScript script = read_shell_script("TP=8\npretrain_gpt.py --tp $TP", "train.sh");
 ///     script.commands.front();  // {"pretrain_gpt.py", "--tp", "8"}
 ShellScript read_shell_script(std::string_view text, const std::string& file,
-                              const ShellVariables& known = {});
+                              const ShellVariables& known = {}, const SourcedText& sourced = {});
 
 /// The commands of the lines that a command hands to another shell, as `bash -c "…"`, `srun sh -c`
 /// and `sbatch --wrap` do. They see variables that the script exports.

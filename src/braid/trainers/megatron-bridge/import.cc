@@ -144,6 +144,29 @@ void read_precision(std::string_view text, GivenArguments& given, Import& run) {
   if (wide == "false") run.precision->gradient = Dtype::bf16;
 }
 
+void read_recomputation(GivenArguments& given, Import& run) {
+  const std::string granularity = given.text("--model.recompute_granularity").value_or("None");
+  const std::string modules = given.text("--model.recompute_modules").value_or("None");
+  run.parallel.recompute = granularity == "full"        ? Recompute::full
+                           : granularity == "selective" ? Recompute::selective
+                                                        : Recompute::none;
+  // A list in brackets; where it is not given, core_attn.
+  const bool is_one = !contains(modules, ",") && contains(modules, "core_attn");
+  run.recomputes_core_attention =
+      run.parallel.recompute == Recompute::selective && (is_one || lowered(modules) == "none");
+}
+
+/// What figures depend on, and what it is taken for where nothing is said.
+constexpr UsualSetting kUsual[] = {
+    {"--model.tensor_model_parallel_size", "1", "--tp"},
+    {"--model.pipeline_model_parallel_size", "1", "--pp"},
+    {"--model.context_parallel_size", "1", "--cp"},
+    {"--model.expert_model_parallel_size", "1", "--ep"},
+    {"--model.sequence_parallel", "off", "--sequence-parallel"},
+    {"--model.recompute_granularity", "no recomputation", "--recompute"},
+    {"--train.micro_batch_size", "1", "--micro-batch"},
+    {"--ddp.use_distributed_optimizer", "on, ZeRO-1", "--zero"}};
+
 /// What stands between quotes behind from_hf_pretrained; empty where it is a variable.
 std::string model_of(std::string_view text) {
   const std::string_view call = "from_hf_pretrained(\"";
@@ -205,10 +228,7 @@ Import import_megatron_bridge(std::string_view text, const std::string& file,
   read_predictions(given);
   read_sharding(given, run);
   read_behaviour(given, run);
-  const std::string granularity = given.text("--model.recompute_granularity").value_or("None");
-  p.recompute = granularity == "full"        ? Recompute::full
-                : granularity == "selective" ? Recompute::selective
-                                             : Recompute::none;
+  read_recomputation(given, run);
   if (is_on(given, "--dist.use_tp_pp_dp_mapping"))
     p.order = {Axis::tp, Axis::cp, Axis::pp, Axis::dp};
   read_precision(source.text, given, run);
@@ -216,6 +236,7 @@ Import import_megatron_bridge(std::string_view text, const std::string& file,
   if (lowered(given.text("--peft").value_or("none")) != "none") {
     run.notes.emplace_back("peft: adapters alone are trained; here all weights are");
   }
+  if (source.leaves_recipe) note_usual_settings(given, kUsual, run);
   given.ignore_if(is_ignored_by_bridge_reader);
   run.unknown = unknown_settings(given);
   run.unknown.insert(run.unknown.end(), source.unknown.begin(), source.unknown.end());

@@ -71,7 +71,8 @@ void take_option(std::string name, const std::string& value, BridgeSource& sourc
   if (name == "model" || name == "recipe") {
     source.notes.push_back("--" + name + " " + on_one_line(value) +
                            ": the recipe's own settings are not read; what this line leaves out is "
-                           "taken as listed");
+                           "as listed above, which may be otherwise in the recipe");
+    source.leaves_recipe = true;
     return;
   }
   if (name == "mode") {
@@ -169,8 +170,9 @@ void note_other_recipes(std::string_view whole, BridgeSource& source) {
     if (!calls_python(source.text, each.name)) continue;
     source.notes.push_back(on_one_line(std::string(each.name) + "() of " +
                                        std::string(each.module) +
-                                       ": that file is not read; what this one leaves out is taken "
-                                       "as listed"));
+                                       ": that file is not read; what this one leaves out is as "
+                                       "listed above, which may be otherwise there"));
+    source.leaves_recipe = true;
   }
 }
 

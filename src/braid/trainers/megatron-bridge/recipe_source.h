@@ -14,6 +14,7 @@ struct BridgeSource {
   std::vector<Setting> settings;
   std::string text;  ///< Of the part of the file that is carried out.
   std::vector<std::string> notes;
+  bool leaves_recipe = false;        ///< It begins with a recipe of which nothing is read.
   std::vector<std::string> unknown;  ///< Options of run_recipe.py that are not read.
 };
 

@@ -111,7 +111,13 @@ void add_recompute(const Plan& plan, Arguments& arguments, std::vector<std::stri
           "than delayed scaling: tensorwise is used");
     }
     arguments.value("--recompute-modules", modules);
-    if (plan.shape->experts == 0 || !has_transformer_engine(plan)) {
+    if (modules == "core_attn" && plan.trainer.does.flash_attention) {
+      warnings.emplace_back(
+          "attention's core alone can be recomputed here, of which flash attention keeps no "
+          "scores: "
+          "that takes as much memory as no recomputation does, more than the plan says (or add mlp "
+          "to --recompute-modules, which takes longer)");
+    } else if (plan.shape->experts == 0 || !has_transformer_engine(plan)) {
       warnings.emplace_back(
           "activation functions, and norms that Transformer Engine computes with a GEMM, cannot be "
           "recomputed alone: their inputs stay in memory, which takes more than the plan says (or "

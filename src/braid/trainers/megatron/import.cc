@@ -101,10 +101,11 @@ void read_recomputation(GivenArguments& given, Import& run) {
     if (!is_selective(modules)) {
       run.notes.push_back("--recompute-modules " + in_quotes(modules) +
                           ": taken as selective recomputation");
+    } else if (modules == "core_attn") {
+      run.recomputes_core_attention = true;
     } else if (!contains(modules, "moe_act")) {
       run.notes.push_back("selective recomputation of " + in_quotes(modules) +
-                          ": fused kernels keep next to nothing of that, so that it saves next to "
-                          "nothing; here all that is cheap to compute again is recomputed");
+                          ": here activation functions are recomputed as well");
     }
   }
   if (granularity != "full") return;
@@ -194,15 +195,14 @@ bool counts(std::string argument) {
 }
 
 /// What the script leaves open, as notes.
-void note_open_parts(const ShellScript& script, const Launch& launch, const ImportChoice& choice,
-                     Import& run) {
+void note_open_parts(const ShellScript& script, const Launch& launch, Import& run) {
   std::vector<std::string> undefined = script.of_conditions;
   for (std::size_t i = 0; i < launch.unknown.size(); ++i) {
     const std::string& name = launch.unknown[i].name;
     const bool is_listed = std::find(undefined.begin(), undefined.end(), name) != undefined.end();
     if (!is_listed && counts(argument_of(i, launch))) undefined.push_back(name);
   }
-  note_what_is_open(undefined, script, run.notes, choice);
+  note_what_is_open(undefined, script, run.notes);
 }
 
 }  // namespace
@@ -251,7 +251,7 @@ Import import_megatron(std::string_view text, const std::string& file, const Imp
   const Launch launch = find_launch(script, file);
   GivenArguments given(launch.arguments, file);
   for (std::size_t i = 0; i < launch.unknown.size(); ++i) {
-    UnknownValue why = why_unknown(launch.unknown[i].name, script, choice);
+    UnknownValue why = why_unknown(launch.unknown[i].name, script);
     given.set_unknown_value(argument_of(i, launch), std::move(why.message), std::move(why.remedy));
   }
   Import run;
@@ -310,7 +310,7 @@ Import import_megatron(std::string_view text, const std::string& file, const Imp
   read_deepspeed_arguments(given, choice, run);
   given.ignore_if(is_ignored_by_megatron_reader);
   run.unknown = given.unknown();
-  note_open_parts(script, launch, choice, run);
+  note_open_parts(script, launch, run);
   return run;
 }
 

@@ -217,6 +217,9 @@ std::optional<ModelShape> megatron_shape(GivenArguments& given, std::string_view
   };
   const double attention_dropout = rate("--attention-dropout");
   shape.dropout = rate("--hidden-dropout") > 0 || attention_dropout > 0;
+  const bool says_dropout =
+      given.is_given("--hidden-dropout") || given.is_given("--attention-dropout");
+  if (says_dropout || shape.hidden > 0) run.dropout = shape.dropout;
   if (const auto window = given.text("--window-size")) {
     const std::size_t digit = window->find_first_of("0123456789");
     if (digit != std::string::npos) shape.window = std::atoll(window->c_str() + digit);

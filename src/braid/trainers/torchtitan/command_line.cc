@@ -111,7 +111,7 @@ TorchtitanCommand torchtitan_command(std::string_view text, const std::string& f
       const bool is_listed = std::find(open.begin(), open.end(), part.name) != open.end();
       if (part.command == c && part.word > before && !is_listed) open.push_back(part.name);
     }
-    note_what_is_open(open, script, command.notes, choice);
+    note_what_is_open(open, script, command.notes);
     return command;
   }
   throw Error(Where{file, 0, ""}, "no command starts torchtitan",

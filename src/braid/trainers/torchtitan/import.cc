@@ -315,6 +315,16 @@ void note_sums(Import& run) {
   run.notes.emplace_back("gradients are summed with each micro-batch of a step: here once");
 }
 
+/// What figures depend on, and what it is taken for where a recipe says nothing.
+constexpr UsualSetting kUsual[] = {
+    {"--parallelism.tensor_parallel_degree", "1", "--tp"},
+    {"--parallelism.pipeline_parallel_degree", "1", "--pp"},
+    {"--parallelism.context_parallel_degree", "1", "--cp"},
+    {"--parallelism.expert_parallel_degree", "1", "--ep"},
+    {"--activation_checkpoint.mode", "selective", "--recompute"},
+    {"--training.num_tokens_per_microbatch_per_dp_rank", "16384", "--micro-batch"},
+    {"--training.max_context_length", "2048", "--seq-len"}};
+
 }  // namespace
 
 bool is_torchtitan(std::string_view text) {
@@ -360,6 +370,7 @@ Import import_torchtitan(std::string_view text, const std::string& file,
   read_memory(given, recipe ? "op" : "2", run);
   read_precision(given, text, run);
   read_behaviour(given, recipe, run);
+  if (source.leaves_recipe) note_usual_settings(given, kUsual, run);
   for (const Setting& each : source.settings) {
     if (is_ignored_by_torchtitan_reader(each.name)) given.has("--" + each.name);
   }

@@ -67,7 +67,9 @@ TorchtitanSource recipe_source(std::string_view text, const std::string& file,
   source.settings = std::move(read.settings);
   for (const std::string& other : read.from_elsewhere) {
     source.notes.push_back(other +
-                           ": that file is not read; what this one leaves out is taken as listed");
+                           ": that file is not read; what this one leaves out is as listed above, "
+                           "which may be otherwise there");
+    source.leaves_recipe = true;
   }
   return source;
 }

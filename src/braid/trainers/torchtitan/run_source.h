@@ -17,6 +17,7 @@ struct TorchtitanSource {
   std::string recipe;             ///< Its function; empty: none.
   std::vector<Setting> settings;  ///< By the names of the TOML; the last of a name counts.
   std::int64_t devices = 0;       ///< 0: not said.
+  bool leaves_recipe = false;     ///< It begins with one of another file, which is not read.
   std::vector<std::string> notes;
 };
 
