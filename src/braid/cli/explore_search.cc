@@ -159,7 +159,7 @@ int run_search(const Space& space, PointStore* store, const ExploreSearchOptions
     json["search"] = {{"wall_s", wall_s}, {"resumed", found.resumed}};
     fmt::print("{}", to_text(json));
   } else {
-    fmt::print("{}: searched in {}\n", space.name, format_seconds(wall_s));
+    fmt::print("{}\n", space.name);
     if (found.resumed > 0) fmt::print("{} points were known from before.\n", found.resumed);
     for (const PlannerSearch& search : found.searches) {
       print_search(space, found, search);

@@ -144,9 +144,9 @@ Json objective_to_json(const Outcome& outcome) {
   Json json = Json::object();
   json["name"] = outcome.objective_name;
   json["value"] = outcome.objective;
-  if (!outcome.other_times_s.empty()) {
+  if (!outcome.own_times.empty()) {
     json["times"] = Json::object();
-    for (const auto& [name, time_s] : outcome.other_times_s) json["times"][name] = time_s;
+    for (const OwnTime& each : outcome.own_times) json["times"][each.key] = each.time_s;
   }
   return json;
 }

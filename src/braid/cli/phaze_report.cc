@@ -206,7 +206,7 @@ std::string phaze_text(const ProfileOptions& o, const PhazeAnswer& answer,
   if (references.expert) text += reference_text("expert's", *references.expert);
   if (references.program) text += reference_text("program's", *references.program);
   if (proven(best)) {
-    text += fmt::format("Proven: the best of the planner's space ({:.3g} s)\n", answer.wall_s);
+    text += "Proven: the best of the planner's space\n";
   } else {
     text += fmt::format("Not proven: nothing in the planner's space is below {:.9g} s\n",
                         placement.bound_s);

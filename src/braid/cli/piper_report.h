@@ -14,6 +14,6 @@ Json piper_json(const PiperProblem& problem, const PiperSolution& solution, cons
 
 /// The same for people, of a solution with stages.
 std::string piper_text(const PiperProblem& problem, const PiperSolution& solution,
-                       const ProfileOptions& o, const std::string& planner, double wall_s);
+                       const ProfileOptions& o, const std::string& planner);
 
 }  // namespace braid

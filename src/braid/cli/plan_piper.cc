@@ -268,7 +268,7 @@ int plan_piper_profile(const ProfileOptions& given, const Document& document,
     add_plan(made, out);
     fmt::print("{}", to_text(out));
   } else if (status == kFound) {
-    fmt::print("{}{}", piper_text(problem, solution, options, planner, wall_s), plan_line(made));
+    fmt::print("{}{}", piper_text(problem, solution, options, planner), plan_line(made));
     if (!assumption.empty()) fmt::print("Assumed: {}\n", assumption);
   } else {
     fmt::print(stderr, "braid: no plan: {}\n",

@@ -161,10 +161,9 @@ void print(const Space& space, const Findings& findings) {
     return std::count_if(results.begin(), results.end(),
                          [status](const PointResult& result) { return result.status == status; });
   };
-  fmt::print("{}: {} point{} in {} ({} optimal, {} with a gap, {} without a plan)\n", space.name,
-             results.size(), results.size() == 1 ? "" : "s", format_seconds(findings.wall_s),
-             count(Status::optimal), count(Status::feasible),
-             count(Status::infeasible) + count(Status::budget_exhausted));
+  fmt::print("{}: {} point{} ({} optimal, {} with a gap, {} without a plan)\n", space.name,
+             results.size(), results.size() == 1 ? "" : "s", count(Status::optimal),
+             count(Status::feasible), count(Status::infeasible) + count(Status::budget_exhausted));
   if (findings.sweep.resumed > 0) fmt::print("{} of them from before.\n", findings.sweep.resumed);
   print_points(space, findings);
   print_ratios(space, findings.ratios);

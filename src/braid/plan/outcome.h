@@ -61,6 +61,13 @@ struct Candidate {
   Metrics metrics;
 };
 
+/// A time that a planner's own model has for its plan.
+struct OwnTime {
+  std::string key;    ///< In JSON, with the unit: "flush_s".
+  std::string words;  ///< For people, to be followed by the time: "by its formula".
+  double time_s = 0;
+};
+
 /// How the first candidate of an outcome was chosen where that need not be the fastest plan.
 struct Recommendation {
   std::optional<Candidate> fastest;  ///< Where that is another plan.
@@ -85,15 +92,14 @@ struct Outcome {
   std::string space;
   /// Whether plans on any number of devices, up to all, were searched.
   bool any_device_count = false;
-  /// Then, what is fixed and leaves no plan on more devices than the first candidate has, "--tp 2
-  /// and --dp 1"; empty: there are such plans, or the job alone has none.
+  /// Then, which plans are on no more devices than the first candidate, "with --tp 2 and --dp 1",
+  /// what is fixed, or "of this job"; empty: there are plans on more.
   std::string device_limit;
   std::string objective_name;
   double objective = 0;
-  /// Other times that the planner's model has for the best plan, by name: "flush_s" …
-  std::vector<std::pair<std::string, double>> other_times_s;
-  std::int64_t work = 0;       ///< Configurations, or groups of them, bounded.
-  std::int64_t evaluated = 0;  ///< Configurations evaluated in full.
+  std::vector<OwnTime> own_times;  ///< What the planner's model has for the best plan besides.
+  std::int64_t work = 0;           ///< Configurations, or groups of them, bounded.
+  std::int64_t evaluated = 0;      ///< Configurations evaluated in full.
   std::optional<Infeasibility> infeasibility;
   std::vector<std::string> assumptions;  ///< Assumptions, for the user.
   /// What a reader has to know of the trainer before the figures, a sentence each.

@@ -24,7 +24,9 @@ constexpr PhazeObjective kAllObjectives[] = {PhazeObjective::program, PhazeObjec
                                              PhazeObjective::simulated};
 
 std::map<std::string, double> times_of(const Outcome& outcome) {
-  return {outcome.other_times_s.begin(), outcome.other_times_s.end()};
+  std::map<std::string, double> times_s;
+  for (const OwnTime& each : outcome.own_times) times_s[each.key] = each.time_s;
+  return times_s;
 }
 
 std::string key_of(PhazeObjective objective) { return std::string(name_of(objective)) + "_s"; }

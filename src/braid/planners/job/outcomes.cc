@@ -71,13 +71,13 @@ Infeasibility uneven_layers() {
 }
 
 std::string device_limit(SpaceLimits limits, SpaceOptions options, std::int64_t used) {
-  if (used >= limits.devices || given_restrictions(options).empty()) return "";
+  if (used >= limits.devices) return "";
   limits.least_devices = used + 1;
   const std::optional<std::vector<GivenRestriction>> least = least_restrictions(limits, options);
   if (!least) return "";
   std::vector<std::string> given;
   for (const GivenRestriction& one : *least) given.push_back(one.text);
-  return and_list(given);
+  return given.empty() ? "of this job" : "with " + and_list(given);
 }
 
 std::string memory_reason(const SpaceLimits& limits) {

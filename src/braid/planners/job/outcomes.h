@@ -22,8 +22,8 @@ Infeasibility empty_space(const SpaceLimits& limits, const SpaceOptions& options
 /// Why nothing that was searched can be told to the trainer, which deals layers out evenly.
 Infeasibility uneven_layers();
 
-/// What of the options leaves no plan on more than `used` devices, as "--tp 2 and --dp 1"; empty
-/// where some plan has more, or none of the job whatever the options are.
+/// Which plans are on no more than `used` devices: "with --tp 2 and --dp 1", what is fixed, or "of
+/// this job", whatever that is; empty where some plan is on more.
 std::string device_limit(SpaceLimits limits, SpaceOptions options, std::int64_t used);
 /// Why nothing that was searched fits.
 std::string memory_reason(const SpaceLimits& limits);

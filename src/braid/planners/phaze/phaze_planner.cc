@@ -245,7 +245,7 @@ class PhazeSearch {
   /// What no plan's objective is below, as far as the search has come.
   double bound_s() const { return std::min(bound_s_, best_s_); }
   /// Of the best plan, by every objective.
-  const std::vector<std::pair<std::string, double>>& times_s() const { return times_s_; }
+  const std::vector<OwnTime>& own_times() const { return own_times_; }
 
  private:
   /// That of a group's configuration; nullopt when memory allows none.
@@ -316,9 +316,10 @@ class PhazeSearch {
     if (!(plan.objective_s < best_s_)) return;
     best_s_ = plan.objective_s;
     const PhazeFormulas formulas = phaze_formulas(problem, plan.dp, plan.stages);
-    times_s_ = {{"flush_s", formulas.flush_s},
-                {"simulated_s", phaze_simulated_s(problem, plan.dp, plan.stages, workspace_)},
-                {"program_s", formulas.program_s}};
+    own_times_ = {{"flush_s", "by its formula", formulas.flush_s},
+                  {"simulated_s", "by its passes of 1F1B one by one",
+                   phaze_simulated_s(problem, plan.dp, plan.stages, workspace_)},
+                  {"program_s", "by its program's formula", formulas.program_s}};
   }
 
   AmpJob& amp_;
@@ -334,7 +335,7 @@ class PhazeSearch {
   double limit_s_ = kInfinity;              ///< What costs less would be shown.
   double best_s_ = kInfinity;
   double bound_s_ = kInfinity;
-  std::vector<std::pair<std::string, double>> times_s_;
+  std::vector<OwnTime> own_times_;
   PipelineWorkspace workspace_;
   std::int64_t plans_left_ = PhazeOptions{}.most_plans;
   std::int64_t work_ = 0;
@@ -370,7 +371,7 @@ Outcome plan_phaze(const Job& job, const System& system, const PhazeJobSpace& sp
   Outcome outcome =
       amp.outcome(search.take_found(), search.work(), search.complete() && !search.left_out());
   outcome.objective_name = title_of(space.objective);
-  outcome.other_times_s = search.times_s();
+  outcome.own_times = search.own_times();
   if (search.left_out()) {
     outcome.assumptions.push_back(
         "where branches can be cut into too many stages, not all ways to cut them are tried");

@@ -278,11 +278,12 @@ class PiperSearch {
           return rank(a) < rank(b);
         });
     const PiperProblem problem = problem_of(*smallest);
+    const double available = usable_bytes(system_.groups.front().chip);
     PiperSolution solution = variant_.search(problem, {});
     if (solution.reason.empty()) {
-      explain_infeasible(problem, variant_.search, {}, solution);
+      const double beside_bytes = std::max(0.0, available - problem.memory_bytes);
+      explain_infeasible(problem, variant_.search, {}, solution, beside_bytes);
     }
-    const double available = usable_bytes(system_.groups.front().chip);
     outcome.infeasibility = Infeasibility{solution.reason, -1, solution.needed_bytes, available,
                                           to_parallelism(smallest->forms.back().form)};
   }

@@ -44,7 +44,8 @@ std::string stage_name(const PiperProblem& problem, const PiperStage& stage) {
 }
 
 /// The layer that needs most memory even alone, on its best options, with nothing behind it.
-void explain_layers(const PiperProblem& problem, PiperSolution& solution) {
+void explain_layers(const PiperProblem& problem, double beside_bytes, PiperSolution& solution) {
+  double most_short_bytes = 0;
   const std::int64_t most_tp =
       problem.levels.empty() ? problem.devices : problem.levels.front().devices;
   for (const PiperNode& node : problem.nodes) {
@@ -66,12 +67,12 @@ void explain_layers(const PiperProblem& problem, PiperSolution& solution) {
       solution.needed_bytes = 0;
       return;
     }
-    if (least > problem.memory_bytes && least > solution.needed_bytes) {
-      solution.needed_bytes = least;
-      solution.reason =
-          fmt::format("{} alone needs {} on a device, {} more than there is", node.name,
-                      format_bytes(least), format_bytes(least - problem.memory_bytes));
-    }
+    const double short_bytes = least - problem.memory_bytes;
+    if (short_bytes <= most_short_bytes) continue;
+    most_short_bytes = short_bytes;
+    solution.needed_bytes = least + beside_bytes;
+    solution.reason = fmt::format("{} alone needs {} on a device, {} more than there is", node.name,
+                                  format_bytes(solution.needed_bytes), format_bytes(short_bytes));
   }
 }
 
@@ -167,8 +168,9 @@ const PiperVariant& find_piper_variant(std::string_view name) {
 }
 
 void explain_infeasible(const PiperProblem& problem, PiperSolve solve,
-                        const PiperSearchLimits& limits, PiperSolution& solution) {
-  explain_layers(problem, solution);
+                        const PiperSearchLimits& limits, PiperSolution& solution,
+                        double beside_bytes) {
+  explain_layers(problem, beside_bytes, solution);
   if (!solution.reason.empty()) return;
   std::vector<PiperStage> stages = least_memory_stages(problem, solve, limits);
   if (stages.empty()) {
@@ -180,13 +182,12 @@ void explain_infeasible(const PiperProblem& problem, PiperSolve solve,
   const auto fullest = std::max_element(
       stages.begin(), stages.end(),
       [](const PiperStage& a, const PiperStage& b) { return a.memory_bytes < b.memory_bytes; });
-  solution.needed_bytes = fullest->memory_bytes;
+  solution.needed_bytes = fullest->memory_bytes + beside_bytes;
   solution.reason = fmt::format(
-      "memory for every stage takes {} a device: stage {} ({}) then needs {}, {} more than there "
+      "every way to cut stages needs at least {} a device (here stage {}, {}), {} more than there "
       "is",
-      format_bytes(fullest->memory_bytes), fullest - stages.begin() + 1,
-      stage_name(problem, *fullest), format_bytes(fullest->memory_bytes),
-      format_bytes(fullest->memory_bytes - problem.memory_bytes));
+      format_bytes(solution.needed_bytes), fullest - stages.begin() + 1,
+      stage_name(problem, *fullest), format_bytes(fullest->memory_bytes - problem.memory_bytes));
 }
 
 }  // namespace braid

@@ -93,8 +93,10 @@ const PiperVariant& find_piper_variant(std::string_view name);
 
 /// Why a (restricted) problem is infeasible for solve_piper, solve_equi or solve_pipedream: a layer
 /// that fits nowhere, or the least memory that would do and the stage that needs it; fills in
-/// reason and needed_bytes. Cost: some tens of feasibility checks.
+/// reason and needed_bytes, both with `beside_bytes`, which every device needs beside its stages
+/// and the problem's memory leaves out. Cost: some tens of feasibility checks.
 void explain_infeasible(const PiperProblem& problem, PiperSolve solve,
-                        const PiperSearchLimits& limits, PiperSolution& solution);
+                        const PiperSearchLimits& limits, PiperSolution& solution,
+                        double beside_bytes = 0);
 
 }  // namespace braid
