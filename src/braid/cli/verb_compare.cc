@@ -189,7 +189,10 @@ std::vector<Column> columns_of(const Compared& compared, double least_s, bool ru
   });
   add("s/iter", [&] { return four_figures(best->metrics.iteration_time_s); });
   add("of best", [&] { return fmt::format("{:.2f}", best->metrics.iteration_time_s / least_s); });
-  add("MFU", [&] { return fmt::format("{:.1f} %", 100 * best->metrics.mfu); });
+  add("MFU", [&] {
+    return knows_arithmetic(best->plan.system) ? fmt::format("{:.1f} %", 100 * best->metrics.mfu)
+                                               : std::string("-");
+  });
   add("peak GiB", [&] { return fmt::format("{:.1f}", best->metrics.peak_memory_bytes / kGiB); });
   if (compared.run) {
     for (const auto& [name, value] : run_figures(*compared.run)) columns.push_back({name, value});
@@ -206,12 +209,13 @@ std::vector<Column> columns_of(const Compared& compared, double least_s, bool ru
   return columns;
 }
 
-/// Ways to split that no plan uses need no column.
+/// Ways to split that no plan uses need no column, nor does what is not known of any.
 bool is_left_out(const std::string& title, const std::vector<std::vector<Column>>& rows,
                  std::size_t column) {
-  if (title != "CP" && title != "VP" && title != "EP") return false;
+  const bool splits = title == "CP" || title == "VP" || title == "EP";
+  if (!splits && title != "MFU") return false;
   return std::all_of(rows.begin(), rows.end(), [&](const std::vector<Column>& row) {
-    return row[column].value == "1" || row[column].value == "-";
+    return (splits && row[column].value == "1") || row[column].value == "-";
   });
 }
 
@@ -238,7 +242,7 @@ std::string compare_legend(const std::vector<Compared>& all) {
   }
   return "optimal: proven best of the plans that this planner looks at, by its own objective "
          "(own), so another planner's may be faster; bound s: no plan at all takes less\n" +
-         marks_legend(rows);
+         marks_legend(rows, /*schedules=*/false);
 }
 
 std::string heading(const LoadedJob& loaded) {
@@ -247,8 +251,8 @@ std::string heading(const LoadedJob& loaded) {
                   devices_text(loaded.system), loaded.job.global_batch);
   const std::int64_t tokens = seq_len_of(loaded);
   if (tokens > 0) text += fmt::format(", {} tokens each", tokens);
-  return text + ", " + name_of(loaded.job.precision) + ", run by " + loaded.job.trainer.name +
-         "\n" + notes_text(loaded.trainer_notes);
+  if (knows_arithmetic(loaded.system)) text += ", " + name_of(loaded.job.precision);
+  return text + ", run by " + loaded.job.trainer.name + "\n" + notes_text(loaded.trainer_notes);
 }
 
 /// Why a planner has no plan, or one that does not hold; empty otherwise.

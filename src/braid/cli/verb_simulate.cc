@@ -13,6 +13,7 @@
 #include "braid/base/file.h"
 #include "braid/base/json.h"
 #include "braid/base/quantity.h"
+#include "braid/base/rounding.h"
 #include "braid/cli/count_option.h"
 #include "braid/cli/outcome_json.h"
 #include "braid/cli/text_option.h"
@@ -20,7 +21,9 @@
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
 #include "braid/plan/plan_json.h"
+#include "braid/plan/stage_context.h"
 #include "braid/report/html_timeline.h"
+#include "braid/report/plans_table.h"
 #include "braid/report/table.h"
 #include "braid/report/terms.h"
 #include "braid/schedule/plan_orders.h"
@@ -42,6 +45,7 @@ struct ScheduleRow {
   std::string name;
   std::optional<PlanOrder> order;
   std::string refusal;
+  double short_bytes = 0;  ///< That the tightest stage lacks; 0: it fits.
 };
 
 Json to_json(const ScheduleRow& row) {
@@ -54,6 +58,7 @@ Json to_json(const ScheduleRow& row) {
   json["iteration_time_s"] = row.order->iteration_time_s;
   json["idle_s"] = row.order->idle_s;
   json["peak_memory_bytes"] = row.order->peak_memory_bytes;
+  json["fits"] = row.short_bytes == 0;
   if (!row.order->in_flight.empty()) json["in_flight"] = row.order->in_flight;
   if (row.order->proved) json["proved_shortest"] = *row.order->proved;
   if (!row.order->k.empty()) json["k"] = row.order->k;
@@ -64,8 +69,14 @@ Json to_json(const ScheduleRow& row) {
   return json;
 }
 
+/// What the tightest stage lacks of memory; 0: nothing.
+double lacking_bytes(const Plan& plan, const PlanOrder& order) {
+  const double usable = usable_bytes_of_stage(plan, static_cast<std::size_t>(order.tightest_stage));
+  return order.peak_memory_bytes > usable * kAboveRounding ? order.peak_memory_bytes - usable : 0;
+}
+
 /// How the schedule was found, where that has to be said.
-std::string remark_on(const PlanOrder& order) {
+std::string way_of(const PlanOrder& order) {
   if (order.proved) {
     return *order.proved ? "proved shortest of whole backward passes" : "best found, not proved";
   }
@@ -74,6 +85,14 @@ std::string remark_on(const PlanOrder& order) {
                      order.all_k_tried
                          ? "the best of all"
                          : fmt::format("the best of {} tried, not of all", order.k_tried));
+}
+
+std::string remark_on(const ScheduleRow& row) {
+  std::string text = row.short_bytes > 0
+                         ? fmt::format("does not fit: {} too little", format_bytes(row.short_bytes))
+                         : "";
+  const std::string way = way_of(*row.order);
+  return text + (text.empty() || way.empty() ? "" : "; ") + way;
 }
 
 /// "3", "2,1,4" or "best".
@@ -96,9 +115,10 @@ int run_schedules(const SimulateOptions& options, const Plan& plan) {
   const bool all = options.schedule == "all";
   std::vector<ScheduleRow> rows;
   const auto add_row = [&](const std::string& name, const auto& timed) {
-    ScheduleRow row{name, std::nullopt, ""};
+    ScheduleRow row{name, std::nullopt, "", 0};
     try {
       row.order = timed();
+      row.short_bytes = lacking_bytes(plan, *row.order);
     } catch (const Error& error) {
       if (!all) throw;
       row.refusal = error.what();
@@ -131,7 +151,7 @@ int run_schedules(const SimulateOptions& options, const Plan& plan) {
                      fmt::format("{} s", four_figures(order.idle_s)),
                      fmt::format("{:.2f} GiB", order.peak_memory_bytes / kGiB),
                      fmt::format("{}", order.tightest_stage + 1),
-                     counted ? fmt::format("{}", *most) : "-", remark_on(order)});
+                     counted ? fmt::format("{}", *most) : "-", remark_on(row)});
   }
   fmt::print("{}", text_table(cells));
   fmt::print(
@@ -188,10 +208,10 @@ int simulate_plan(const SimulateOptions& options, const Plan& plan) {
     return kFound;
   }
   fmt::print(
-      "{}: {} s per iteration, {} {}/s, MFU {:.1f} %, pipeline bubble {} s, peak {:.1f} "
-      "GiB in stage {}\n",
+      "{}: {} s per iteration, {} {}/s, {}pipeline bubble {} s, peak {:.1f} GiB in stage {}\n",
       plan.model, four_figures(metrics.iteration_time_s), rate_text(metrics.tokens_per_s),
-      plan.seq_len > 0 ? "tokens" : "samples", 100 * metrics.mfu,
+      plan.seq_len > 0 ? "tokens" : "samples",
+      knows_arithmetic(plan.system) ? fmt::format("MFU {:.1f} %, ", 100 * metrics.mfu) : "",
       part_text(metrics.bubble_s, metrics.iteration_time_s), metrics.peak_memory_bytes / kGiB,
       metrics.tightest_stage + 1);
   say_written(options);

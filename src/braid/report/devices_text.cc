@@ -16,6 +16,15 @@ std::string numbers_text(const std::vector<std::int64_t>& numbers) {
   return ranges_text(std::vector<std::int32_t>(numbers.begin(), numbers.end()));
 }
 
+/// How many pods of TPUs the devices are, where they are several: what connects these is slower by
+/// far than what is in them.
+std::string pods_text(const DeviceGroup& group, std::int64_t count) {
+  if (group.chip.kind != ChipKind::tpu || group.nodes < 2) return "";
+  const bool is_full = count == group.nodes * group.devices_per_node;
+  return fmt::format(" in {} pods of {}{}", group.nodes, is_full ? "" : "up to ",
+                     group.devices_per_node);
+}
+
 std::vector<std::string> chips_of(const System& system, const std::vector<std::int64_t>& devices) {
   std::vector<std::string> chips;
   for (const std::int64_t device : devices) {
@@ -32,7 +41,8 @@ std::string devices_text(const System& system) {
   for (std::size_t g = 0; g < system.groups.size(); ++g) {
     std::int64_t count = 0;
     for (const DeviceRun& run : device_runs(system)) count += run.group == g ? run.count : 0;
-    text += fmt::format("{}{} × {}", text.empty() ? "" : " + ", count, system.groups[g].chip.name);
+    text += fmt::format("{}{} × {}{}", text.empty() ? "" : " + ", count, system.groups[g].chip.name,
+                        pods_text(system.groups[g], count));
   }
   return text;
 }

@@ -14,10 +14,13 @@ std::string notes_text(std::span<const std::string> trainer_notes) {
 }
 
 std::string heading_text(const Plan& plan, std::span<const std::string> trainer_notes) {
-  return fmt::format(
-      "{} ({} parameters) on {}: {}{}\n{}", plan.model, format_count(plan.model_parameters),
-      plan.system.name, devices_text(plan.system),
-      plan.trainer.name.empty() ? "" : ", run by " + plan.trainer.name, notes_text(trainer_notes));
+  return fmt::format("{}{} on {}: {}{}\n{}", plan.model,
+                     plan.model_parameters > 0
+                         ? fmt::format(" ({} parameters)", format_count(plan.model_parameters))
+                         : "",
+                     plan.system.name, devices_text(plan.system),
+                     plan.trainer.name.empty() ? "" : ", run by " + plan.trainer.name,
+                     notes_text(trainer_notes));
 }
 
 }  // namespace braid

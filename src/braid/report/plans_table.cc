@@ -19,6 +19,8 @@ namespace {
 constexpr std::pair<std::string_view, std::string_view> kOffloads[] = {
     {"+opt", "optimizer state"}, {"+act", "activations"}, {"+w", "weights"}};
 
+constexpr const char* kNotKnown = "-";
+
 struct Cell {
   std::string title;
   std::string text;
@@ -43,10 +45,12 @@ std::vector<Cell> cells_of(const PlanRow& row) {
   const FormText form = form_text(plan);
   const auto devices = static_cast<double>(devices_used(plan));
   const std::string word = device_word(plan.system);
+  const bool arithmetic = knows_arithmetic(plan.system);
+  const auto known = [arithmetic](std::string text) { return arithmetic ? text : kNotKnown; };
   return {
       {"", row.label},
       {word + "s", fmt::format("{}", devices_used(plan))},
-      {"prec", name_of(plan.precision)},
+      {"prec", known(name_of(plan.precision))},
       {"GBS", fmt::format("{}", plan.global_batch)},
       {"MBS", form.micro_batch},
       {"seq", plan.seq_len > 0 ? fmt::format("{}", plan.seq_len) : "-", true},
@@ -62,10 +66,15 @@ std::vector<Cell> cells_of(const PlanRow& row) {
       {"s/iter", four_figures(m.iteration_time_s)},
       {(plan.seq_len > 0 ? "tok/s/" : "samples/s/") + word,
        fmt::format("{:.0f}", m.tokens_per_s / devices)},
-      {"TFLOP/s", fmt::format("{:.1f}", m.model_flops_per_s_per_device / 1e12)},
-      {"MFU", fmt::format("{:.1f} %", 100 * m.mfu)},
+      {"TFLOP/s", known(fmt::format("{:.1f}", m.model_flops_per_s_per_device / 1e12))},
+      {"MFU", known(fmt::format("{:.1f} %", 100 * m.mfu))},
       {"GiB", fmt::format("{:.1f}", m.peak_memory_bytes / kGiB)},
       {"gap", row.gap ? fmt::format("{:.2f} %", 100 * *row.gap) : "-"}};
+}
+
+bool is_unknown(const std::vector<std::vector<Cell>>& cells, std::size_t column) {
+  return std::all_of(cells.begin(), cells.end(),
+                     [&](const std::vector<Cell>& row) { return row[column].text == kNotKnown; });
 }
 
 /// Whether the column is 1 in every row.
@@ -85,7 +94,12 @@ std::string offload_words(const std::string& offload) {
   return and_list(kept);
 }
 
-std::string marks_legend(std::span<const PlanRow> rows) {
+bool knows_arithmetic(const System& system) {
+  return std::none_of(system.groups.begin(), system.groups.end(),
+                      [](const DeviceGroup& group) { return group.chip.peaks.empty(); });
+}
+
+std::string marks_legend(std::span<const PlanRow> rows, bool schedules) {
   std::vector<std::string> marks;
   const auto add_if = [&](bool occurs, std::string mark) {
     if (occurs) marks.push_back(std::move(mark));
@@ -99,9 +113,10 @@ std::string marks_legend(std::span<const PlanRow> rows) {
          "sp: with sequence parallelism");
   add_if(any([](const FormText& form) { return form.ep.ends_with("whole"); }),
          "whole: tensor parallel ranks do not divide experts");
-  add_if(std::any_of(
-             rows.begin(), rows.end(),
-             [](const PlanRow& row) { return schedule_text(row.candidate->plan).ends_with("+"); }),
+  add_if(schedules && std::any_of(rows.begin(), rows.end(),
+                                  [](const PlanRow& row) {
+                                    return schedule_text(row.candidate->plan).ends_with("+");
+                                  }),
          "1f1b+: with more micro-batches in flight than 1F1B has, which hides transfers");
   std::string kept;
   for (const auto& offload : kOffloads) {
@@ -135,6 +150,7 @@ std::vector<std::vector<std::string>> plan_cells(std::span<const PlanRow> rows) 
   for (std::size_t c = first; c < last; ++c) {
     const Cell& title = cells.front()[c];
     if (title.of_sequences && !any_sequence && says_nothing(cells, c)) continue;
+    if (c > 0 && !title.of_sequences && is_unknown(cells, c)) continue;
     table.front().push_back(title.title);
     for (std::size_t r = 0; r < rows.size(); ++r) table[r + 1].push_back(cells[r][c].text);
   }

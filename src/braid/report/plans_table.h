@@ -26,7 +26,12 @@ std::string offload_words(const std::string& offload);
 
 /// What the marks in the cells stand for, those that occur ("sp: with sequence parallelism; …"),
 /// and a line's end; or nothing.
-std::string marks_legend(std::span<const PlanRow> rows);
+/// `schedules`: the table says them.
+std::string marks_legend(std::span<const PlanRow> rows, bool schedules = true);
+
+/// Whether anything is known of the devices' arithmetic, which profiles alone say nothing of:
+/// without, there are no formats and no shares of a peak.
+bool knows_arithmetic(const System& system);
 
 /// Plans as rows in the columns that the field uses, and under them what the marks in the cells
 /// stand for ("sp: sequence parallelism"). There is at least one.
