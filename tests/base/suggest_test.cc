@@ -25,6 +25,14 @@ TEST(Suggest, FindsPartsOfNames) {
   EXPECT_THAT(nearest_few("80gb", kChips, 5), ElementsAre("a100-80gb"));
 }
 
+TEST(Suggest, FindsNamesOfWhichAWordHasAllParts) {
+  const std::vector<std::string_view> models = {"gpt2", "gpt2-xl", "llama-3-70b", "llama-3-8b"};
+  EXPECT_EQ(nearest("meta-llama/Llama-3.1-8B-Instruct", models), "llama-3-8b");
+  EXPECT_EQ(nearest("openai-community/gpt2", models), "gpt2");
+  EXPECT_EQ(nearest("openai-community/gpt2-xl", models), "gpt2-xl");
+  EXPECT_EQ(nearest("meta-llama/Llama-3.1-405B", models), "");
+}
+
 TEST(Suggest, NothingNearIsNothing) {
   EXPECT_EQ(nearest("cerebras", kChips), "");
   EXPECT_EQ(nearest("", kChips), "");

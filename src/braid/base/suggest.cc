@@ -39,8 +39,26 @@ int edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+// What stands between dashes, dots and the like.
+std::vector<std::string_view> parts_of(std::string_view name) {
+  std::vector<std::string_view> parts;
+  for (std::size_t begin = 0; begin < name.size();) {
+    const std::size_t end = std::min(name.find_first_of("-_./ :", begin), name.size());
+    if (end > begin) parts.push_back(name.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+// Whether the word has all parts of the candidate: "meta-llama/llama-3.1-8b" those of "llama-3-8b".
+bool has_parts_of(std::string_view word, std::string_view candidate) {
+  const std::vector<std::string_view> has = parts_of(word), wanted = parts_of(candidate);
+  return std::ranges::all_of(
+      wanted, [&](std::string_view part) { return std::ranges::find(has, part) != has.end(); });
+}
+
 // Smaller is nearer; nullopt when not near at all. Abbreviations come before typing mistakes, and
-// those before other parts of names.
+// those before other parts of names; of longer words, the more a candidate has of them the better.
 std::optional<int> farness(std::string_view word, std::string_view candidate) {
   if (candidate.empty() || candidate.size() > kLongestWord) return std::nullopt;
   const std::size_t shorter = std::min(word.size(), candidate.size());
@@ -52,6 +70,9 @@ std::optional<int> farness(std::string_view word, std::string_view candidate) {
     return 2000 + gap;
   }
   if (word.size() >= 3 && candidate.find(word) != std::string_view::npos) return 3000 + gap;
+  if (candidate.size() >= 3 && candidate.size() < word.size() && has_parts_of(word, candidate)) {
+    return 4000 + gap;
+  }
   return std::nullopt;
 }
 

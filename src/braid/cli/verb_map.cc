@@ -1,6 +1,9 @@
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <memory>
+#include <string>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -378,6 +381,20 @@ int run_model(const MapOptions& options) {
   return run_setup(options, model_setup(options, model));
 }
 
+/// Throws Error for what is no input of DFModel but a model, which needs a chip to be mapped onto.
+void refuse_model_without_chip(const std::string& input) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const std::string extension = fs::path(input).extension().string();
+  const bool is_model =
+      extension == ".json" || extension == ".onnx" || fs::is_directory(input, error);
+  if (!is_model && fs::exists(input, error)) return;
+  throw Error(is_model ? in_quotes(input) + " is no input of DFModel"
+                       : "there is no file " + in_quotes(input),
+              "a model, by its name or file, needs the chip that it is mapped onto: --chip "
+              "h100-sxm");
+}
+
 int run(const MapOptions& options) {
   check_word("--compat", options.compat, {"dfmodel"});
   check_word("--style", options.style, {"dataflow", "kernel-by-kernel"});
@@ -389,6 +406,7 @@ int run(const MapOptions& options) {
     throw Error("--layer, --seq-len, --training and --step are for a model on a chip",
                 "give --chip");
   }
+  refuse_model_without_chip(options.setup);
   return run_setup(options, read_dataflow_setup(options.setup));
 }
 

@@ -86,8 +86,11 @@ Graph load_model(const std::string& source, const ModelOptions& options) {
   }
   std::vector<std::string_view> names;
   for (const EmbeddedFile& file : embedded_models()) names.push_back(file.name);
+  // Names of Hugging Face have a slash; none are looked up there.
+  const bool is_elsewhere = contains(source, "/");
   throw Error("no model '" + source + "': neither a file nor a name in the zoo",
-              did_you_mean(source, names));
+              did_you_mean(source, names) +
+                  (is_elsewhere ? " Of another, give the folder with its config.json" : ""));
 }
 
 void check_computes(const Graph& graph, const std::string& source) {

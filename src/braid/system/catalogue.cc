@@ -4,9 +4,14 @@
 #include <charconv>
 #include <limits>
 #include <span>
+#include <string>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "braid/base/and_list.h"
 #include "braid/base/document.h"
+#include "braid/base/error.h"
 #include "braid/base/named_entry.h"
 #include "braid/system/chip_reader.h"
 #include "braid/system/join.h"
@@ -44,6 +49,39 @@ System load_part(const std::string& spec) {
   if (colon == std::string::npos || file_exists(spec)) return load_cluster(spec, {}, {}, 0);
   const DeviceCount count = parse_count(spec, std::string_view(spec).substr(colon + 1));
   return load_cluster(spec.substr(0, colon), count, {}, 0);
+}
+
+/// ":8", ":2nodes", or nothing where no number is given.
+std::string text_of(const DeviceCount& count) {
+  return count.number < 1 ? "" : ":" + std::to_string(count.number) + (count.nodes ? "nodes" : "");
+}
+
+/// Throws Error where a chip, or what the names of some begin with, is named in place of a cluster,
+/// which lists the clusters of the catalogue that have such chips.
+void refuse_chip_as_cluster(const std::string& name, const DeviceCount& count) {
+  const std::vector<std::string> known = cluster_names();
+  if (file_exists(name) || std::find(known.begin(), known.end(), name) != known.end()) return;
+  std::vector<std::string> chips = chip_names();
+  std::erase_if(chips, [&](const std::string& chip) {
+    return chip != name && !chip.starts_with(name + "-");
+  });
+  if (chips.empty()) return;
+  std::vector<std::string> clusters;
+  std::string alone = chips.front();
+  for (const EmbeddedFile& file : embedded_clusters()) {
+    const Document document =
+        Document::parse(file.text, Document::Syntax::yaml, std::string(file.file));
+    const std::string chip = document.root()["chip"].string_or("");
+    if (std::find(chips.begin(), chips.end(), chip) == chips.end()) continue;
+    if (clusters.empty()) alone = chip;
+    clusters.push_back(fmt::format("{}{} ({})", file.name, text_of(count), chip));
+  }
+  const std::string one = fmt::format("--chip {} for a single one", alone);
+  throw Error(Where{"", 0, "--cluster"},
+              fmt::format("'{}' is {}, not a cluster", name,
+                          chips.front() == name ? "a chip" : "what chips are called"),
+              clusters.empty() ? "give " + one
+                               : fmt::format("give {}, or {}", and_list(clusters, " or "), one));
 }
 
 }  // namespace
@@ -84,6 +122,7 @@ System load_cluster(const std::string& name_or_path, const DeviceCount& count, c
                     " files, at '" + name_or_path + "'",
                 "does a file name itself?");
   }
+  if (depth == 0 && named.file.empty()) refuse_chip_as_cluster(name_or_path, count);
   const Document document = open_entry(name_or_path, named, embedded_clusters(), "cluster");
   return read_system(document.root(), count, depth);
 }
