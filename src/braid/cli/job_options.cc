@@ -101,9 +101,11 @@ void add_form(Verb& app, JobOptions& o, bool states_one) {
     const std::string name = option.name;
     const std::string what = option.what;
     Degrees& degrees = o.*option.degrees;
-    add_degrees(app, "--" + name, degrees,
-                "The " + what + (states_one ? "" : ", or several to choose from: 1,2,4"))
-        .group(kDegrees);
+    const VerbOption added =
+        add_degrees(app, "--" + name, degrees,
+                    "The " + what + (states_one ? "" : ", or several to choose from: 1,2,4"))
+            .group(kDegrees);
+    if (states_one) added.type_name("N");
     add_count(app, "--max-" + name, 1, kMostDegree, "At most so many: " + what,
               [&degrees](std::int64_t most) {
                 degrees = Degrees(degrees.list(), static_cast<int>(most));

@@ -95,7 +95,7 @@ void print_cases(const std::vector<DecodeCase>& cases) {
       "not fit, there and back)\n"
       "fullest: cached tokens of the fullest device over their mean; waiting: sequences that fit "
       "on "
-      "no device, in the mean; fastest: of its batch and prefix\n",
+      "no device, in the mean; fastest: most tokens/s of its batch and prefix\n",
       text_table(table));
 }
 

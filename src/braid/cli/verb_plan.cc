@@ -142,7 +142,8 @@ Run add_plan(CLI::App& app) {
   add_job_options(verb, options->job);
   add_planner_options(verb, options->job);
   add_count(verb, "--top", options->job.top, 1, 1000,
-            "How many plans to show, that differ in degrees, recomputation, offload or sharding")
+            "How many plans to show, that differ in degrees, recomputation, offload or sharding "
+            "(default: 1)")
       .group("Output");
   verb.add_flag("--fastest", options->fastest,
                 "Print the fastest plan instead of the recommended one")
@@ -156,7 +157,9 @@ Run add_plan(CLI::App& app) {
   add_run_cost_options(verb, options->run);
   verb.option("MODEL").required(false);
   add_profile_options(verb, options->profile);
-  verb.add_option("--planner", options->planner, "Which planner; see braid list planners")
+  verb.add_option("--planner", options->planner,
+                  "Which planner, of braid list planners (default: " +
+                      std::string(kDefaultPlanner) + "; from a profile alone, that of its format)")
       .group("Search");
   verb.show_group_if([options](const std::string& heading) {
     return is_shown(heading, {options->planner}, !options->profile.profiles.empty());

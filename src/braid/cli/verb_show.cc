@@ -97,8 +97,9 @@ void print_chip(const Chip& chip) {
   }
   line("kernel launch", format_seconds(reached.kernel_launch_s));
   line("host, per operator", format_seconds(reached.host_operator_s));
-  line("lost to hidden collectives",
-       fmt::format("{:g} % of their time", 100 * reached.overlap_loss));
+  line("hidden collectives", fmt::format("slow the kernels that they run behind by {:g} % of their "
+                                         "own time",
+                                         100 * reached.overlap_loss));
   line("tile", fmt::format("{} x {} x {}", reached.tile_m, reached.tile_n, reached.tile_k));
   print_provenance(chip.provenance);
 }

@@ -176,12 +176,12 @@ ErrorInterval interval_of(const Tuning& tuning, std::size_t i) {
 std::string mark_of(const Tuning& tuning, std::size_t i) {
   const bool is_next = std::find(tuning.next.begin(), tuning.next.end(), i) != tuning.next.end();
   if (i != tuning.chosen) return is_next ? "measure" : "";
-  return is_next ? "expected fastest, measure" : "expected fastest";
+  return is_next ? "run, and measure" : "run";
 }
 
 void print(const Tuning& tuning, const VerbTuneOptions& options) {
   std::vector<std::vector<std::string>> table = {
-      {"plan", "predicted", "measured", "now expected", "four of five lie within", "verdict"}};
+      {"plan", "predicted", "measured", "now expected", "80 % interval", "advice"}};
   for (std::size_t i = 0; i < tuning.plans.size(); ++i) {
     const TunedPlan& each = tuning.plans[i];
     std::string measured;
@@ -197,8 +197,10 @@ void print(const Tuning& tuning, const VerbTuneOptions& options) {
   fmt::print("Times of an iteration in seconds.\n\n{}\n", text_table(table));
   const TunedPlan& chosen = tuning.plans[tuning.chosen];
   fmt::print(
-      "Run {}. Which of these is really the fastest is not known: in the mean over what is likely, "
-      "{} takes {:.1f} % longer than the one that is.\n",
+      "80 % interval: four of five times lie within.\n"
+      "Run {}: it is expected to be the fastest. With errors like those of measured runs another "
+      "may turn out faster: on average {} takes {:.1f} % longer than the plan that then is the "
+      "fastest.\n",
       chosen.name, chosen.name, 100 * std::expm1(tuning.expected_loss));
   if (tuning.next.empty()) {
     fmt::print("Measuring another is not expected to gain more than {:.1f} %.\n", 100 * kLeastGain);
@@ -278,13 +280,13 @@ Run add_tune(CLI::App& app) {
       "measured one tells of the others. Those that are worth measuring are written to --out with "
       "their launch scripts; docs/tuning.md says more.");
   add_job_options(verb, options->job);
-  add_count(verb, "--top", options->job.top, 2, 200, "How many plans to choose among (24)")
+  add_count(verb, "--top", options->job.top, 2, 200, "How many plans to choose among (default: 24)")
       .group("Output");
   add_text(verb, "--out", options->out, "Folder for the plans to measure next").group("Output");
   add_text(verb, "--results", options->results,
            "CSV with columns plan and iteration_time_s: what was measured")
       .group("Output");
-  add_count(verb, "--next", options->next, 1, 20, "At most so many to measure next (3)")
+  add_count(verb, "--next", options->next, 1, 20, "At most so many to measure next (default: 3)")
       .group("Output");
   verb.option("MODEL").required(false);
   return [options] { return run(*options); };

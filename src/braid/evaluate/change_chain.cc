@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -58,6 +59,8 @@ struct Field {
   void (*take)(Parallelism& p, const Parallelism& from);
 };
 
+constexpr const char* kSchedule = "schedule";
+
 constexpr std::array kFields{
     Field{"tp", [](const Parallelism& p) { return std::to_string(p.tp); },
           [](Parallelism& p, const Parallelism& from) { p.tp = from.tp; }},
@@ -74,7 +77,7 @@ constexpr std::array kFields{
             p.ep = from.ep;
             p.whole_experts = from.whole_experts;
           }},
-    Field{"schedule", schedule_words,
+    Field{kSchedule, schedule_words,
           [](Parallelism& p, const Parallelism& from) {
             p.schedule = from.schedule;
             p.vp = from.vp;
@@ -96,6 +99,11 @@ constexpr std::array kFields{
     Field{"order", order_text,
           [](Parallelism& p, const Parallelism& from) { p.order = from.order; }},
 };
+/// As people read it: a single stage has nothing to order, whatever its schedule is called.
+std::string shown(const Field& field, const Parallelism& p) {
+  return std::string_view(field.name) == kSchedule && p.pp == 1 ? "one stage" : field.text(p);
+}
+
 // Behind the fields of the form: the devices used, and how layers are dealt out.
 constexpr std::size_t kDevices = kFields.size();
 constexpr std::size_t kLayout = kDevices + 1;
@@ -213,9 +221,8 @@ class Chain {
     std::string text;
     const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
     for (const Field& field : kFields) {
-      if (field.text(before) != field.text(after)) {
-        add(fmt::format("{} {} -> {}", field.name, field.text(before), field.text(after)));
-      }
+      if (field.text(before) == field.text(after)) continue;
+      add(fmt::format("{} {} -> {}", field.name, shown(field, before), shown(field, after)));
     }
     if (before.dp != after.dp) add(fmt::format("dp {} -> {}", before.dp, after.dp));
     if ((next & choice_bit(kLayout)) != 0) add(layout_change(stated_before, stated_after));

@@ -178,7 +178,7 @@ std::string evaluation_text(const ConfigurationEvaluation& evaluation) {
   return heading_text(evaluation.mine.candidate.plan, evaluation.trainer_notes) +
          table_text(evaluation) + verdict(evaluation) + terms_text(evaluation) +
          memory_text(evaluation) + changes_text(evaluation) + run_text(evaluation) +
-         titled_lines("How sure yours is: four of five measurements lie within",
+         titled_lines("How sure yours is, as 80 % intervals: four of five measurements lie within",
                       confidence_lines(evaluation.mine.candidate)) +
          fmt::format("No plan at all takes less than {} s ({}), {:.1f} % of yours.\n",
                      four_figures(evaluation.bound.time_s), evaluation.bound.binding,

@@ -82,10 +82,10 @@ std::string service_verdict(const ServiceEvaluation& evaluation, const ServingJo
   }
   if (mine.holds_targets()) {
     const ServingIntervals& sure = evaluation.sure;
-    text +=
-        fmt::format("80 % of such services, within the targets: TTFT {} to {}, TPOT {} to {}.\n",
-                    ms(mine.plan.ttft_s * sure.ttft.low), ms(mine.plan.ttft_s * sure.ttft.high),
-                    ms(mine.plan.tpot_s * sure.tpot.low), ms(mine.plan.tpot_s * sure.tpot.high));
+    text += fmt::format(
+        "80 % intervals, of such services within the targets: TTFT {} to {}, TPOT {} to {}.\n",
+        ms(mine.plan.ttft_s * sure.ttft.low), ms(mine.plan.ttft_s * sure.ttft.high),
+        ms(mine.plan.tpot_s * sure.tpot.low), ms(mine.plan.tpot_s * sure.tpot.high));
   } else {
     text += fmt::format("It never holds both targets, TTFT {} and TPOT {}.\n", ms(job.ttft_s),
                         ms(job.tpot_s));

@@ -93,7 +93,7 @@ const std::vector<BehaviourFlag>& behaviour_flags() {
       {"fused_accumulation", &TrainerBehaviour::fused_accumulation,
        "the GEMM that makes a weight's gradient adds it to those of earlier micro-batches"},
       {"gradient_placeholders", &TrainerBehaviour::gradient_placeholders,
-       "a placeholder gradient of each weight's shape lies in memory"},
+       "an empty tensor of each weight's shape, handed on as its gradient, lies in memory"},
       {"blocking_sends", &TrainerBehaviour::blocking_sends,
        "without interleaving a stage waits for what it sends"},
       {"overlapped_gradients", &TrainerBehaviour::overlapped_gradients,

@@ -66,15 +66,18 @@ std::string time_text(const Metrics& m) {
 std::string sureness_text(const Candidate& best) {
   const std::vector<std::string> lines = confidence_lines(best);
   if (lines.empty()) return "";
-  return titled_lines("How sure that is: four of five measurements lie within", lines) + "\n";
+  return titled_lines("How sure that is, as 80 % intervals: four of five measurements lie within",
+                      lines) +
+         "\n";
 }
 
 }  // namespace
 
 std::string placeholders_note(const Plan& plan) {
   if (!plan.trainer.does.gradient_placeholders) return "";
-  return fmt::format("weights: with an empty gradient of each weight's shape, which {} keeps\n",
-                     plan.trainer.name);
+  return fmt::format(
+      "weights: with an empty tensor of each weight's shape, which {} hands on as its gradient\n",
+      plan.trainer.name);
 }
 
 namespace {
@@ -212,7 +215,7 @@ std::string idle_text(const Outcome& outcome) {
   if (unused.empty()) return "";
   if (!outcome.any_device_count) return unused + "\n";
   if (!outcome.device_limit.empty()) {
-    return fmt::format("{}: no plan with {} has more\n", unused, outcome.device_limit);
+    return fmt::format("{}: no plan {} has more\n", unused, outcome.device_limit);
   }
   const double gain = gain_of_fastest(outcome);
   return fmt::format("{}: no plan found on more is faster{} (--all-devices: on all)\n", unused,
@@ -282,11 +285,11 @@ namespace {
 
 /// What the planner made least, where that is not the simulated time that the table has.
 std::string objective_text(const Outcome& outcome) {
-  if (is_simulated_objective(outcome) && outcome.other_times_s.empty()) return "";
+  if (is_simulated_objective(outcome) && outcome.own_times.empty()) return "";
   std::string text =
       fmt::format("Own objective: {:.6g}, {}", outcome.objective, outcome.objective_name);
-  for (const auto& [name, time_s] : outcome.other_times_s) {
-    text += fmt::format("; {} {:.6g}", name, time_s);
+  for (const OwnTime& each : outcome.own_times) {
+    text += fmt::format("; {} {:.6g} s", each.words, each.time_s);
   }
   return text + ".\n";
 }
@@ -311,7 +314,8 @@ std::string search_text(const Outcome& outcome) {
     text += space_text(outcome);
     if (leaves_out) {
       text += fmt::format(
-          " Other ways to deal layers out may be faster; none takes less than {:.3g} s.",
+          " Other ways to deal layers out may be faster; by the times that layers are estimated to "
+          "take, none takes less than {:.3g} s.",
           outcome.assignments_bound_s);
     }
     return text + "\n";

@@ -15,13 +15,21 @@ std::string energy_text(double kwh) {
   return kwh < 1e6 ? fmt::format("{:.4g} MWh", kwh / 1e3) : fmt::format("{:.4g} GWh", kwh / 1e6);
 }
 
+/// "7.0 years", "12.3 days", "5.2 h", "15.4 s".
+std::string duration_text(double time_s) {
+  constexpr double kHour = 3600, kDay = 24 * kHour, kYear = 365.25 * kDay;
+  if (time_s >= 2 * kYear) {
+    const double years = time_s / kYear;
+    return years < 1e6 ? fmt::format("{:.1f} years", years) : fmt::format("{:.3g} years", years);
+  }
+  if (time_s >= 2 * kDay) return fmt::format("{:.1f} days", time_s / kDay);
+  return time_s >= 2 * kHour ? fmt::format("{:.1f} h", time_s / kHour) : format_seconds(time_s);
+}
+
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> run_figures(const RunCosts& costs) {
-  constexpr double kDay = 86400;
-  const double days = costs.wall_s / kDay;
-  const bool many = days >= 10 && days < 1e6;
-  return {{"days", many ? fmt::format("{:.1f}", days) : fmt::format("{:.3g}", days)},
+  return {{"time", duration_text(costs.wall_s)},
           {"goodput", fmt::format("{:.1f} %", 100 * costs.goodput)},
           {"device-hours", format_count(costs.device_hours)},
           {"USD", costs.usd ? format_count(*costs.usd) : kUnknown},
@@ -29,8 +37,9 @@ std::vector<std::pair<std::string, std::string>> run_figures(const RunCosts& cos
 }
 
 std::string run_costs_text(const RunCosts& costs) {
-  std::string text = fmt::format("A run of {} {} ({} iterations)\n", format_count(costs.tokens),
-                                 costs.unit, format_count(costs.iterations));
+  std::string text =
+      fmt::format("A run of {} {} ({} iteration{})\n", format_count(costs.tokens), costs.unit,
+                  format_count(costs.iterations), costs.iterations == 1 ? "" : "s");
   for (const auto& [name, value] : run_figures(costs)) {
     if (value == kUnknown) continue;
     text += fmt::format("  {:<14}{:>12}\n", name, value);

@@ -8,7 +8,7 @@
 
 namespace braid {
 
-/// A run's figures with their names, each as people read it: days, goodput, device-hours, price and
+/// A run's figures with their names, each as people read it: time, goodput, device-hours, price and
 /// energy; "-" where one is not known. Tables of several plans have them too.
 std::vector<std::pair<std::string, std::string>> run_figures(const RunCosts& costs);
 
