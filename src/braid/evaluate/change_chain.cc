@@ -100,7 +100,7 @@ constexpr std::array kFields{
           [](Parallelism& p, const Parallelism& from) { p.order = from.order; }},
 };
 /// As people read it: a single stage has nothing to order, whatever its schedule is called.
-std::string shown(const Field& field, const Parallelism& p) {
+std::string text_shown(const Field& field, const Parallelism& p) {
   return std::string_view(field.name) == kSchedule && p.pp == 1 ? "one stage" : field.text(p);
 }
 
@@ -222,7 +222,8 @@ class Chain {
     const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
     for (const Field& field : kFields) {
       if (field.text(before) == field.text(after)) continue;
-      add(fmt::format("{} {} -> {}", field.name, shown(field, before), shown(field, after)));
+      add(fmt::format("{} {} -> {}", field.name, text_shown(field, before),
+                      text_shown(field, after)));
     }
     if (before.dp != after.dp) add(fmt::format("dp {} -> {}", before.dp, after.dp));
     if ((next & choice_bit(kLayout)) != 0) add(layout_change(stated_before, stated_after));

@@ -46,7 +46,9 @@ std::vector<Cell> cells_of(const PlanRow& row) {
   const auto devices = static_cast<double>(devices_used(plan));
   const std::string word = device_word(plan.system);
   const bool arithmetic = knows_arithmetic(plan.system);
-  const auto known = [arithmetic](std::string text) { return arithmetic ? text : kNotKnown; };
+  const auto known = [arithmetic](std::string text) {
+    return arithmetic ? std::move(text) : kNotKnown;
+  };
   return {
       {"", row.label},
       {word + "s", fmt::format("{}", devices_used(plan))},

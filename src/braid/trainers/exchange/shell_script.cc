@@ -368,7 +368,7 @@ class Reader {
   /// Sets what the file sets that the command reads in, if it does.
   void read_sourced(const ShellCommand& command) {
     if (command.size() < 2 || (command[0] != "source" && command[0] != ".")) return;
-    const std::string name = command[1];
+    const std::string& name = command[1];
     const bool is_open =
         std::find(sources_.open.begin(), sources_.open.end(), name) != sources_.open.end();
     if (is_open || sources_.read >= Sources::kMost) return;
