@@ -118,7 +118,7 @@ void print_ratios(const Space& space, const std::vector<RatioFinding>& findings)
   for (std::size_t i = 0; i < findings.size();) {
     const std::size_t index = findings[i].ratio;
     const SpaceRatio& ratio = space.ratios[index];
-    fmt::print("{:<{}}  {:<11}", ratio.name, width, name_of(ratio.figure));
+    fmt::print("{:<{}}  {:<11}", ratio.name, width, words_of(ratio.figure));
     std::size_t columns = 0;
     for (; i < findings.size() && findings[i].ratio == index; ++i, ++columns) {
       fmt::print("  {:>7}", findings[i].value ? fmt::format("{:.2f}", *findings[i].value) : "-");

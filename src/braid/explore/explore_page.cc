@@ -26,7 +26,7 @@ std::string ratios_part(const Space& space, std::span<const RatioFinding> ratios
   if (published) rows.front().emplace_back("published");
   for (const RatioFinding& finding : ratios) {
     const SpaceRatio& ratio = space.ratios[finding.ratio];
-    rows.push_back({ratio.name, std::string(name_of(ratio.figure)),
+    rows.push_back({ratio.name, std::string(words_of(ratio.figure)),
                     finding.method ? methods.values[*finding.method] : "across",
                     finding.value ? four_figures(*finding.value) : "-"});
     if (!published) continue;

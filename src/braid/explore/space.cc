@@ -11,6 +11,12 @@ std::string_view name_of(SpaceFigure figure) {
   return kNames[static_cast<std::size_t>(figure)];
 }
 
+std::string_view words_of(SpaceFigure figure) {
+  static constexpr std::string_view kWords[] = {"utilisation", "throughput", "per USD", "per W",
+                                                "per J"};
+  return kWords[static_cast<std::size_t>(figure)];
+}
+
 Space make_space(std::string name, DataflowSpace points) {
   Space space;
   space.name = std::move(name);

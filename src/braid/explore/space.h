@@ -13,7 +13,8 @@
 namespace braid {
 
 enum class SpaceFigure : std::uint8_t { utilisation, throughput, per_usd, per_w, per_j };
-std::string_view name_of(SpaceFigure figure);
+std::string_view name_of(SpaceFigure figure);   ///< As files have it: "per_w".
+std::string_view words_of(SpaceFigure figure);  ///< For people: "per W".
 
 /// The values of each axis that a mean is over; an empty list is all of them.
 using SpaceSubset = std::vector<std::vector<std::size_t>>;

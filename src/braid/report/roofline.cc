@@ -57,6 +57,26 @@ Axes axes_of(const std::vector<Mark>& marks, double peak, double slope) {
           std::floor(std::log10(least_y / 2)), std::ceil(std::log10(peak * 1.3))};
 }
 
+/// A part of the picture.
+struct Box {
+  double left = 0, top = 0, right = 0, bottom = 0;
+  bool touches(const Box& other) const {
+    return left < other.right && other.left < right && top < other.bottom && other.top < bottom;
+  }
+};
+
+/// A line of text in 12 px whose base line begins at (x, y).
+Box text_box(double x, double y, std::size_t letters) {
+  constexpr double kAbove = 10, kBelow = 3, kBeside = 3;
+  return {x - kBeside, y - kAbove, x + kDigit * static_cast<double>(letters) + kBeside, y + kBelow};
+}
+
+Box mark_box(const Axes& axes, const Mark& mark) {
+  constexpr double kRadius = 5;
+  const double x = axes.x(mark.intensity), y = axes.y(mark.rate);
+  return {x - kRadius, y - kRadius, x + kRadius, y + kRadius};
+}
+
 /// The label of marks that lie too close together for one each.
 struct Label {
   double x = 0, y = 0;                  ///< Left end of the base line.
@@ -74,37 +94,80 @@ struct Label {
     }
     return all;
   }
-  double width() const { return kDigit * static_cast<double>(text().size()); }
-  bool touches(const Label& other) const {
-    return x < other.x + other.width() + 3 && other.x < x + width() + 3 && y < other.y + 11 &&
-           other.y < y + 11;
-  }
+  Box box() const { return text_box(x, y, text().size()); }
 };
 
-/// One label for each mark, those that would touch put together.
-std::vector<Label> labels_of(const Axes& axes, const std::vector<Mark>& marks) {
-  std::vector<Label> labels;
-  for (const Mark& mark : marks) {
-    Label label{axes.x(mark.intensity) + 7, axes.y(mark.rate) + 14, {mark.partition}};
-    for (std::size_t i = 0; i < labels.size();) {
-      if (!labels[i].touches(label)) {
+/// Puts a number beside each mark, where it lies on no other number, mark or text.
+class Labels {
+ public:
+  Labels(const Axes& axes, const std::vector<Mark>& marks, std::vector<Box> taken)
+      : axes_(axes), taken_(std::move(taken)) {
+    for (const Mark& mark : marks) taken_.push_back(mark_box(axes, mark));
+  }
+
+  void add(const Mark& mark) {
+    const double x = axes_.x(mark.intensity), y = axes_.y(mark.rate);
+    Label label{0, 0, {mark.partition}};
+    const double width = kDigit * static_cast<double>(label.text().size());
+    constexpr double kBeside = 7, kBelow = 14, kAbove = -7;
+    for (const double left : {x + kBeside, x - kBeside - width, x - width / 2}) {
+      for (const double base : {y + kBelow, y + kAbove}) {
+        label.x = left;
+        label.y = base;
+        if (is_free(label.box())) {
+          labels_.push_back(std::move(label));
+          return;
+        }
+      }
+    }
+    label.x = x + kBeside;
+    label.y = y + kBelow;
+    join(std::move(label));
+  }
+
+  const std::vector<Label>& all() const { return labels_; }
+
+ private:
+  bool is_free(const Box& box) const {
+    const bool inside = box.left >= kPlotLeft && box.right <= kPlotWidth - 2 &&
+                        box.top >= kPlotTop && box.bottom <= kPlotHeight - kPlotBottom;
+    return inside &&
+           std::none_of(taken_.begin(), taken_.end(),
+                        [&](const Box& other) { return box.touches(other); }) &&
+           std::none_of(labels_.begin(), labels_.end(),
+                        [&](const Label& other) { return box.touches(other.box()); });
+  }
+
+  /// Together with the labels that it would lie on.
+  void join(Label label) {
+    for (std::size_t i = 0; i < labels_.size();) {
+      const double width = kDigit * static_cast<double>(label.text().size());
+      label.x = std::min(label.x, kPlotWidth - 4 - width);
+      label.y = std::min(label.y, kPlotHeight - kPlotBottom - 4);
+      if (!labels_[i].box().touches(label.box())) {
         ++i;
         continue;
       }
-      label.x = std::max(label.x, labels[i].x);
-      label.y = std::max(label.y, labels[i].y);
+      label.x = std::max(label.x, labels_[i].x);
+      label.y = std::max(label.y, labels_[i].y);
       std::vector<std::size_t> both;
-      std::set_union(label.partitions.begin(), label.partitions.end(), labels[i].partitions.begin(),
-                     labels[i].partitions.end(), std::back_inserter(both));
+      std::set_union(label.partitions.begin(), label.partitions.end(),
+                     labels_[i].partitions.begin(), labels_[i].partitions.end(),
+                     std::back_inserter(both));
       label.partitions = std::move(both);
-      labels.erase(labels.begin() + static_cast<std::ptrdiff_t>(i));
+      labels_.erase(labels_.begin() + static_cast<std::ptrdiff_t>(i));
       i = 0;
     }
-    label.x = std::min(label.x, kPlotWidth - 2 - label.width());
-    labels.push_back(std::move(label));
+    const double width = kDigit * static_cast<double>(label.text().size());
+    label.x = std::min(label.x, kPlotWidth - 4 - width);
+    label.y = std::min(label.y, kPlotHeight - kPlotBottom - 4);
+    labels_.push_back(std::move(label));
   }
-  return labels;
-}
+
+  const Axes& axes_;
+  std::vector<Box> taken_;
+  std::vector<Label> labels_;
+};
 
 /// The kernels of each partition, in model order.
 std::vector<std::vector<std::string>> kernels_of(const DataflowPlan& plan) {
@@ -163,10 +226,10 @@ KernelList kernel_list(const std::vector<std::vector<std::string>>& kernels) {
   return list;
 }
 
-/// 0.01, 1, 1000: without an exponent where that is short.
+/// 0.01, 1, 1000, 1e-5: without an exponent where that is short.
 std::string power_of_ten(int exponent) {
-  return std::abs(exponent) <= 6 ? fmt::format("{}", std::pow(10.0, exponent))
-                                 : fmt::format("1e{}", exponent);
+  return exponent >= -4 && exponent <= 6 ? fmt::format("{}", std::pow(10.0, exponent))
+                                         : fmt::format("1e{}", exponent);
 }
 
 std::string grid(const Axes& axes) {
@@ -203,8 +266,10 @@ std::string slope_line(const Axes& axes, double bytes_per_s, double peak, const 
       axes.x(least), axes.y(least * bytes_per_s), axes.x(most), axes.y(most * bytes_per_s));
 }
 
+/// `taken`: where other texts of the plot are.
 std::string marks_svg(const Axes& axes, const std::vector<Mark>& marks,
-                      const std::vector<std::vector<std::string>>& kernels) {
+                      const std::vector<std::vector<std::string>>& kernels,
+                      const std::vector<Box>& taken) {
   std::string svg;
   for (const Mark& mark : marks) {
     const double x = axes.x(mark.intensity), y = axes.y(mark.rate);
@@ -221,10 +286,11 @@ std::string marks_svg(const Axes& axes, const std::vector<Mark>& marks,
                      "<circle class=\"memory\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\">{}</circle>\n",
                      x, y, hover);
   }
-  std::vector<Mark> numbered;
-  std::copy_if(marks.begin(), marks.end(), std::back_inserter(numbered),
-               [](const Mark& mark) { return mark.partition < kMostLabels; });
-  for (const Label& label : labels_of(axes, numbered)) {
+  Labels labels(axes, marks, taken);
+  for (const Mark& mark : marks) {
+    if (mark.partition < kMostLabels) labels.add(mark);
+  }
+  for (const Label& label : labels.all()) {
     svg += fmt::format("<text class=\"label\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", label.x,
                        label.y, label.text());
   }
@@ -272,14 +338,19 @@ std::string roofline_svg(const DataflowPlan& plan) {
       partitions.size() == 1 ? "" : "s");
   svg += grid(axes);
   const double ridge = peak / std::max(dram, network);
+  const std::string peak_text = fmt::format("peak {:.4g} TFLOP/s", peak / 1e12);
   svg += fmt::format(
       "<line class=\"roof\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>\n"
-      "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">peak {:.4g} TFLOP/s</text>\n",
+      "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n",
       axes.x(ridge), axes.y(peak), kPlotWidth - kPlotRight, axes.y(peak), kPlotWidth - kPlotRight,
-      axes.y(peak) - 6, peak / 1e12);
+      axes.y(peak) - 6, peak_text);
   svg += slope_line(axes, dram, peak, "dram");
   if (network > 0) svg += slope_line(axes, network, peak, "links");
-  svg += marks_svg(axes, marks, kernels) + list.svg;
+  const double peak_width = kDigit * static_cast<double>(peak_text.size());
+  svg += marks_svg(
+             axes, marks, kernels,
+             {text_box(kPlotWidth - kPlotRight - peak_width, axes.y(peak) - 6, peak_text.size())}) +
+         list.svg;
   svg += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">operations per byte</text>\n",
                      (kPlotLeft + kPlotWidth - kPlotRight) / 2, kPlotHeight - kPlotBottom + 38);
   const double key_y = kPlotHeight - 22;

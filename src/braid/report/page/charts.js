@@ -799,6 +799,13 @@ function cores(figure, data) {
   view.watchers.push(() => { if (width > 0) paint(); });
 }
 
+// A figure and its unit stay on one line.
+const kFigure = /(\d) (?=(?:%|[mµn]?s|min|h|[KMGT]iB|[kMGT]?B(?:\/s)?|[GTPE]?FLOP(?:\/s)?|[kM]?W|[kMG]?J|USD|GPUs?)(?![\w/]))/g;
+const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+for (let text = texts.nextNode(); text; text = texts.nextNode()) {
+  if (!text.parentElement.closest("script, style")) text.data = text.data.replace(kFigure, "$1\u00a0");
+}
+
 const charts = {timeline, memory, cores, scatter, strip};
 for (const place of document.querySelectorAll("i[data-group]")) marker(place, Number(place.dataset.group));
 for (const figure of document.querySelectorAll("figure.chart")) {
