@@ -59,7 +59,7 @@ TEST(HeterogeneousReport, TextAndPageNameEachStagesForm) {
   EXPECT_THAT(text, HasSubstr("x one"));
   const std::string page = html_report(candidate.plan);
   EXPECT_THAT(page, HasSubstr("TP 1-4sp, PP 2"));
-  EXPECT_THAT(page, HasSubstr("dp 1 tp 4 (sp) cp 1, micro-batches of 6"));
+  EXPECT_THAT(page, HasSubstr("DP 1, TP 4sp, CP 1, micro-batches of 6"));
 }
 
 TEST(HeterogeneousReport, ExportersRefuse) {

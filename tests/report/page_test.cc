@@ -373,6 +373,19 @@ TEST(Html, ShowsTheAlternativesThatTheFileHas) {
   EXPECT_THAT(page, Not(HasSubstr("--top 5")));
 }
 
+TEST(Html, HasTheNotesOnTheTrainerThatTheTerminalHas) {
+  const Plan plan = made_plan(on_four_devices(), 6);
+  Outcome outcome;
+  outcome.candidates = {{plan, measure(plan)}};
+  outcome.trainer_notes = {"As it comes, <it> lacks this.", "Not to be compared."};
+  const Alternatives found = alternatives_of(outcome);
+  const std::string page = html_report(plan, found), text = plan_text(outcome);
+  EXPECT_THAT(text, HasSubstr("As it comes, <it> lacks this.\nNot to be compared.\n"));
+  EXPECT_THAT(page, HasSubstr("<p class=\"warning\">As it comes, &lt;it&gt; lacks this.</p>\n"
+                              "<p class=\"warning\">Not to be compared.</p>"));
+  EXPECT_THAT(html_report(plan), Not(HasSubstr("class=\"warning\"")));
+}
+
 TEST(Html, SaysWhyItsPlanIsNotTheFastestAsTheTerminalDoes) {
   const Plan plan = made_plan(on_four_devices(), 6);
   Outcome outcome;

@@ -61,8 +61,10 @@ int run_report(const ExportOptions& options) {
   if (!options.output.empty()) check_output(options);
   const std::optional<RunQuestion> question = run_question(options.run);
   const Document document = Document::parse_file(options.plan);
-  const Alternatives alternatives = alternatives_from_json(document.root());
+  Alternatives alternatives = alternatives_from_json(document.root());
   ValidPlan valid = valid_plan(plan_from_json(document.root()), options.plan);
+  alternatives.notes.insert(alternatives.notes.begin(), valid.warnings.begin(),
+                            valid.warnings.end());
   set_price(options.run, valid.plan.system);
   std::optional<RunCosts> run;
   if (question) run = costs_of_run({valid.plan, measure(valid.plan)}, *question);

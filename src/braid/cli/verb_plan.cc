@@ -91,11 +91,9 @@ int run(const PlanOptions& options) {
   if (!options.output.empty() && !outcome.candidates.empty()) {
     Json plan = to_json(outcome.candidates.front().plan);
     const Alternatives found = alternatives_of(outcome);
-    plan["alternatives"] = {{"titles", found.titles},
-                            {"rows", found.rows},
-                            {"marks", found.marks},
-                            {"why", found.why},
-                            {"proof", found.proof}};
+    plan["alternatives"] = {{"titles", found.titles}, {"rows", found.rows},
+                            {"marks", found.marks},   {"why", found.why},
+                            {"proof", found.proof},   {"notes", found.notes}};
     write_file(options.output, to_text(plan));
   }
   if (!options.save_all.empty() && !outcome.candidates.empty()) {

@@ -18,7 +18,7 @@ Alternatives alternatives_from_json(const Value& plan) {
   const Value value = plan["alternatives"];
   Alternatives read;
   if (!value.exists()) return read;
-  value.expect_only({"titles", "rows", "marks", "why", "proof"});
+  value.expect_only({"titles", "rows", "marks", "why", "proof", "notes"});
   read.titles = texts_of(value["titles"]);
   if (value["rows"].size() > kMostPlans) value["rows"].fail("more than 1000 plans");
   for (const Value& row : value["rows"].elements()) {
@@ -32,6 +32,7 @@ Alternatives alternatives_from_json(const Value& plan) {
   if (read.rows.empty() && read.why.empty() && read.proof.empty()) {
     value["rows"].fail("no plan is there", "leave the alternatives out");
   }
+  if (value["notes"].exists()) read.notes = texts_of(value["notes"]);
   read.marks = value["marks"].string_or("");
   return read;
 }

@@ -54,8 +54,8 @@ std::string stages_section(const Plan& plan) {
     const Parallelism form = form_of(plan, s);
     std::string own =
         uniform ? ""
-                : fmt::format("<br>dp {} tp {}{} cp {}, micro-batches of {}", form.dp, form.tp,
-                              form.sequence_parallel ? " (sp)" : "", form.cp, form.micro_batch);
+                : fmt::format("<br>DP {}, TP {}{}, CP {}, micro-batches of {}", form.dp, form.tp,
+                              form.sequence_parallel ? "sp" : "", form.cp, form.micro_batch);
     const std::string order = own_order_text(stage);
     if (!order.empty()) own += ", " + order;
     std::string chips;
@@ -65,12 +65,12 @@ std::string stages_section(const Plan& plan) {
       }
     }
     text += fmt::format(
-        "<tr><td>{}</td><td class=\"layers\">{}</td><td>{} "
-        "({}{}){}</td><td class=\"number\">{}</td><td>{}</td></tr>\n",
-        s + 1, layers_text(stage),
+        "<tr><td>{}</td><td class=\"layers\">{}{}</td><td>{} "
+        "({}{})</td><td class=\"number\">{}</td><td>{}</td></tr>\n",
+        s + 1, layers_text(stage), own,
         uniform ? fmt::format("{}–{}", stage.devices.front(), stage.devices.back())
                 : stage_devices_text(plan, s),
-        stage.devices.size(), chips, own,
+        stage.devices.size(), chips,
         gib_text(memory.device_total()) + (alike ? "" : " of " + gib_text(usable[s])),
         bar(memory_shares(memory), usable[s]));
   }
@@ -230,12 +230,14 @@ std::string summary(const Plan& plan, const Metrics& metrics) {
 std::string html_report(const Plan& plan, const Alternatives& alternatives,
                         const std::optional<RunCosts>& run) {
   const Metrics metrics = measure(plan);
+  const std::string unused = unused_text(plan);
   std::string text = page_head(plan.model + " on " + plan.system.name);
   text += fmt::format(
-      "<h1>{} on {}</h1>\n<p class=\"note\">{} parameters, {} devices{}, planner {}</p>\n",
+      "<h1>{} on {}</h1>\n<p class=\"note\">{} parameters, {} devices{}, planner {}{}</p>\n",
       escaped(plan.model), escaped(plan.system.name), format_count(plan.model_parameters),
       devices_used(plan), plan.trainer.name.empty() ? "" : ", run by " + escaped(plan.trainer.name),
-      escaped(plan.planner));
+      escaped(plan.planner), unused.empty() ? "" : "; " + escaped(unused));
+  text += notes_part(alternatives.notes);
   text += summary(plan, metrics);
   text += section("Plans", alternatives_section(plan, metrics, alternatives));
   text += section("Where the time goes",

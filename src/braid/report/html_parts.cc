@@ -88,6 +88,12 @@ std::string page_end() {
   return text + "</script>\n</body></html>\n";
 }
 
+std::string notes_part(const std::vector<std::string>& notes) {
+  std::string text;
+  for (const std::string& note : notes) text += "<p class=\"warning\">" + escaped(note) + "</p>\n";
+  return text;
+}
+
 std::string section(const std::string& heading, const std::string& body) {
   return body.empty() ? "" : "<h2>" + escaped(heading) + "</h2>\n" + body;
 }

@@ -19,6 +19,9 @@ std::string page_head(const std::string& title);
 /// (html_chart.h).
 std::string page_end();
 
+/// What a reader has to know before the figures, a paragraph each; escaped. Empty without notes.
+std::string notes_part(const std::vector<std::string>& notes);
+
 /// A part of a page below a heading of its own; nothing where the body is empty.
 std::string section(const std::string& heading, const std::string& body);
 
