@@ -22,7 +22,7 @@ TEST(ServingPage, MarksThePlanAmongAllWorkers) {
     job.disaggregated = disaggregated;
     const ServingOutcome outcome = plan_serving(job);
     ASSERT_TRUE(outcome.plan);
-    const std::string page = serving_page(outcome, job, "dgx-h100:4");
+    const std::string page = serving_page(outcome, job, "dgx-h100:4", {"<note>"});
     const json data = test::charts_of(page, "scatter").front();
     ASSERT_EQ(data["points"].size(), outcome.points.size() + 1);
     const json& planned = data["points"].back();
@@ -43,8 +43,9 @@ TEST(ServingPage, MarksThePlanAmongAllWorkers) {
       }
     }
     EXPECT_EQ(marked, outcome.front.size());
-    EXPECT_THAT(page, HasSubstr(disaggregated ? "Workers of prompts" : ">Workers</h3>"));
+    EXPECT_THAT(page, HasSubstr(disaggregated ? "Prefill workers" : ">Workers</h3>"));
     EXPECT_THAT(page, HasSubstr("caches of its sequences"));
+    EXPECT_THAT(page, HasSubstr("<p class=\"warning\">&lt;note&gt;</p>"));
   }
 }
 
@@ -54,8 +55,8 @@ TEST(ServingPage, EscapesNames) {
   const ServingJob job = with.job(512, 64);
   const ServingOutcome outcome = plan_serving(job);
   ASSERT_TRUE(outcome.plan);
-  EXPECT_THAT(serving_page(outcome, job, "<i>"), Not(HasSubstr("<b>&")));
-  EXPECT_THAT(serving_page(outcome, job, "<i>x"), Not(HasSubstr("<i>x")));
+  EXPECT_THAT(serving_page(outcome, job, "<i>", {}), Not(HasSubstr("<b>&")));
+  EXPECT_THAT(serving_page(outcome, job, "<i>x", {}), Not(HasSubstr("<i>x")));
 }
 
 }  // namespace

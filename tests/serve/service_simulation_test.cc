@@ -88,7 +88,7 @@ TEST(ServiceSimulation, AgreesWithTheSteadyState) {
   }
 }
 
-/// Workers of prompts with requests alike are queues with fixed times of service.
+/// Prefill workers with requests alike are queues with fixed times of service.
 TEST(ServiceSimulation, PromptsWaitAsQueuesDo) {
   ServingFixture with("llama-3-8b", "dgx-h100:8", "vllm");
   ServingJob job = with.job(8192, 1);
@@ -101,7 +101,7 @@ TEST(ServiceSimulation, PromptsWaitAsQueuesDo) {
       plan.prefill.workers = workers;
       plan.decode.workers = 8;
       SimulatedSteps steps(plan.prefill, job, true);
-      const double service_s = steps.prompts_s(8192, 1);
+      const double service_s = steps.prompts_s({8192, 0}, 1);
       const double rate = busy * static_cast<double>(workers) / service_s;
       const std::vector<RequestTimes> times =
           simulate_service(plan, job, poisson_requests(rate, 40'000, {0, 8192, 1}, 11));
@@ -124,7 +124,7 @@ TEST(ServiceSimulation, EvenArrivalsWaitAboveCapacityAlone) {
   plan.disaggregated = true;
   plan.prefill = plan.decode;
   SimulatedSteps steps(plan.prefill, job, true);
-  const double service_s = steps.prompts_s(8192, 1);
+  const double service_s = steps.prompts_s({8192, 0}, 1);
   for (const double distance : {1.01, 0.8}) {
     std::vector<TracedRequest> requests;
     for (int i = 0; i < 200; ++i) requests.push_back({i * distance * service_s, 8192, 1});
@@ -166,10 +166,11 @@ TEST(ServiceSimulation, SmallestServiceHoldsTheTargetsAndOneLessDoesNot) {
     EXPECT_LE(found->plan.ttft_s, job.ttft_s);
     EXPECT_LE(found->plan.tpot_s, job.tpot_s);
     const auto holds = [&](const ServingPlan& of) {
-      const auto early =
-          static_cast<std::size_t>(std::ceil(rate * (job.ttft_s + job.output_tokens * job.tpot_s)));
-      auto times = simulate_service(
-          of, job, poisson_requests(rate, early + kSimulatedRequests, {0, 2048, 256}, 1));
+      const double answers = std::ceil(rate * (job.ttft_s + job.output_tokens * job.tpot_s));
+      const auto early = static_cast<std::size_t>(kAnswersBefore * answers);
+      const auto all = early + kSimulatedRequests + static_cast<std::size_t>(answers);
+      auto times = simulate_service(of, job, poisson_requests(rate, all, {0, 2048, 256}, 1));
+      times.resize(early + kSimulatedRequests);
       times.erase(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(early));
       const TraceOutcome outcome = trace_outcome(times, job);
       return outcome.ttft_s.mean <= job.ttft_s && outcome.tpot_s.mean <= job.tpot_s;
@@ -181,6 +182,42 @@ TEST(ServiceSimulation, SmallestServiceHoldsTheTargetsAndOneLessDoesNot) {
       --(less.*kind).workers;
       EXPECT_FALSE(holds(less));
     }
+  }
+}
+
+/// Where one answer takes so long that a queue is not seen in the time of a few: fewer workers than
+/// have the sequences under way that the rate makes (Little's law) are not enough.
+TEST(ServiceSimulation, NoServiceIsTakenThatFallsBehind) {
+  const ServingFixture with("llama-3-8b", "dgx-h100:8", "vllm");
+  for (const bool disaggregated : {false, true}) {
+    ServingJob job = with.job(512, 2000);
+    job.tpot_s = 0.02;
+    job.aggregated = !disaggregated;
+    job.disaggregated = disaggregated;
+    const ServingPlan plan = *plan_serving(job).plan;
+    const double rate = 20 * plan.decode.requests_per_s;
+    const auto found = smallest_service(plan, job, rate);
+    ASSERT_TRUE(found);
+    const WorkerPlan& decode = found->plan.decode;
+    // Each of them has so many of a request's tokens made in its time, and no more at once than the
+    // limit.
+    const double under_way = rate * (job.output_tokens - 1) * found->plan.tpot_s;
+    EXPECT_LE(under_way, 1.02 * static_cast<double>(decode.workers) * decode.limits.sequences);
+    // The capacity is what a worker does that always has work: all requests at once.
+    ServingPlan one = plan;
+    one.decode.workers = one.prefill.workers = 1;
+    if (disaggregated) one.prefill.workers = 64;
+    std::vector<TracedRequest> burst(4 * static_cast<std::size_t>(decode.limits.sequences),
+                                     TracedRequest{0, 512, 2000});
+    double last_s = 0;
+    for (const RequestTimes& each : simulate_service(one, job, burst)) {
+      last_s = std::max(last_s, each.ttft_s + each.tpot_s * (job.output_tokens - 1));
+    }
+    SimulatedSteps steps(plan.decode, job, disaggregated);
+    const double most = steps.most_requests_per_s(
+        disaggregated ? SimulatedWork::decoding : SimulatedWork::all, {0, 512, 2000});
+    EXPECT_LE(static_cast<double>(burst.size()) / last_s, 1.03 * most);
+    EXPECT_GE(static_cast<double>(decode.workers) * most, rate);
   }
 }
 
@@ -216,6 +253,8 @@ TEST(RequestTrace, ReadsMooncakesLines) {
   ASSERT_EQ(requests.size(), 2);
   EXPECT_EQ(requests[1].arrival_s, 1.5);
   EXPECT_EQ(requests[0].input_tokens, 6755);
+  EXPECT_EQ(requests[0].blocks, (std::vector<std::int64_t>{0, 1}));
+  EXPECT_TRUE(requests[1].blocks.empty());
   const TraceSummary summary = summary_of(requests);
   EXPECT_EQ(summary.longest, 7255);
   EXPECT_EQ(summary.output_tokens, 260);
@@ -241,6 +280,31 @@ TEST(RequestTrace, SaysWhatIsWrongAndWhere) {
   EXPECT_THAT(refusal_of(good + "nonsense\n"), HasSubstr("t.jsonl:2"));
   EXPECT_THAT(refusal_of("[1]\n"), HasSubstr("t.jsonl:1"));
   EXPECT_THAT(refusal_of(""), HasSubstr("no requests"));
+}
+
+/// What the cache has is attended to and not computed: a prompt takes what its last chunk would
+/// take after the others.
+TEST(ServiceSimulation, CachedTokensAreAttendedToAndNotComputed) {
+  const ServingFixture with("llama-3-8b", "dgx-h100:1", "vllm");
+  ServingJob job = with.job(65536, 8);
+  const ServingPlan plan = plan_of(with, {1, 1, 1, 1, 1, 1}, 4);
+  const Worker worker = with.worker("fp8", plan.decode.layout);
+  const StepModel step(worker);
+  const TimeFactors factors = factors_of(with.engine.corrections, corrected_runs_of(worker, false));
+  const double prompt_s = step.time({0, 0, 1, 4096, 61440});
+  EXPECT_GT(prompt_s, 1.2 * step.time({0, 0, 1, 4096, 0}));
+  TracedRequest request{0, 65536, 8};
+  request.cached_tokens = 61440;
+  const double ttft_s = simulate_service(plan, job, {request}).front().ttft_s;
+  EXPECT_NEAR(ttft_s, factors.ttft * (with.engine.figures.request_s + prompt_s), 1e-9);
+  // So does a share of the job, in the steady state too.
+  job.cached_share = 61440.0 / 65536;
+  EXPECT_NEAR(simulate_service(plan, job, {{0, 65536, 8}}).front().ttft_s, ttft_s, 1e-9);
+  const WorkerSteps steps(&step, {65536, 8, job.cached_share}, plan.decode.limits);
+  EXPECT_NEAR(steps.prompts_s(1, with.engine.figures), prompt_s, 1e-9);
+  // A request's own count goes before the share.
+  request.cached_tokens = 0;
+  EXPECT_GT(simulate_service(plan, job, {request}).front().ttft_s, 2 * ttft_s);
 }
 
 TEST(ServiceSimulation, RefusesRequestsWithoutRoom) {

@@ -269,18 +269,89 @@ TEST(ServingPlan, SaysWhatCannotBe) {
   EXPECT_GT(none.least_ttft_s, job.ttft_s);
   const ServingJob longer = with.job(1e6, 128);
   EXPECT_THROW(plan_serving(longer), Error);
-  const ServingFixture big("deepseek-v3", "dgx-h100:1", "vllm");
-  EXPECT_THROW(plan_serving(big.job(1024, 128)), Error);
+}
+
+/// What does not fit is a value: no plan, and what a GPU lacks by the arithmetic of its memory.
+TEST(ServingPlan, SaysWhatAGpuLacksWhereNothingFits) {
+  const ServingFixture with("deepseek-v3", "dgx-h100:1", "vllm");
+  ServingJob job = with.job(1024, 128);
+  job.formats.push_back(serving_format(with.model, "fp4"));
+  const ServingOutcome none = plan_serving(job);
+  EXPECT_FALSE(none.plan);
+  EXPECT_EQ(none.options, 0);
+  ASSERT_EQ(none.unserved.size(), 2U);
+  EXPECT_EQ(none.unserved[0].name, "fp8");
+  EXPECT_EQ(none.unserved[0].lacks, "");
+  const Engine& engine = with.engine;
+  const WorkerMemory memory =
+      worker_memory(with.worker("fp8", {1, 1, 1, 1, 1, 1}), engine.chunk_tokens);
+  EXPECT_NEAR(
+      none.unserved[0].missing_bytes,
+      memory.of_sequence(kept_tokens(engine, 1024, 128), engine.block_tokens) - memory.room_bytes,
+      1);
+  // Whether it would fit or not, the chip does not multiply it.
+  EXPECT_EQ(none.unserved[1].name, "fp4");
+  EXPECT_EQ(none.unserved[1].lacks, "no kernels of GEMMs in nvfp4 are known of h100-sxm");
+  // Nothing that the chip could do: bad input.
+  job.formats = {serving_format(with.model, "fp4")};
+  EXPECT_THROW(plan_serving(job), Error);
+}
+
+TEST(ServingPlan, FormatsWithoutKernelsAreNoChoice) {
+  const ServingFixture with("llama-3-8b", "dgx-h100:2", "vllm");
+  ServingJob job = with.job(1024, 128);
+  job.formats = serving_formats(with.model);
+  const ServingOutcome found = plan_serving(job);
+  ASSERT_TRUE(found.plan);
+  for (const ServingFormat& format : job.formats) {
+    const bool unserved =
+        std::any_of(found.unserved.begin(), found.unserved.end(),
+                    [&](const UnservedFormat& each) { return each.name == format.name; });
+    ServingJob alone = job;
+    alone.formats = {format};
+    if (unserved) {
+      EXPECT_THROW(plan_serving(alone), Error) << format.name;
+    } else {
+      EXPECT_GT(plan_serving(alone).options, 0) << format.name;
+    }
+  }
 }
 
 TEST(ServingPlan, DevicesForARateAreWholeWorkers) {
   ServingPlan plan;
   plan.decode.workers = 2;
   plan.decode.layout = {4, 1, 1, 4, 1, 1};
-  plan.requests_per_s = 10;
+  plan.decode.requests_per_s = 5;
   EXPECT_EQ(devices_for_rate(plan, 5), 4);
   EXPECT_EQ(devices_for_rate(plan, 5.1), 8);
   EXPECT_EQ(devices_for_rate(plan, 40), 32);
+}
+
+/// Of two kinds the fewest of either, whatever the proportions of the plan.
+TEST(ServingPlan, DevicesForARateAreTheFewestOfBothKinds) {
+  const ServingFixture with("llama-3-8b", "dgx-h100:4", "vllm");
+  ServingJob job = with.job(2048, 256);
+  job.aggregated = false;
+  const ServingOutcome found = plan_serving(job);
+  ASSERT_TRUE(found.plan);
+  const WorkerPlan& prefill = found.plan->prefill;
+  const WorkerPlan& decode = found.plan->decode;
+  EXPECT_DOUBLE_EQ(found.plan->requests_per_s,
+                   std::min(static_cast<double>(prefill.workers) * prefill.requests_per_s,
+                            static_cast<double>(decode.workers) * decode.requests_per_s));
+  for (const double rate : {1.0, 17.0, 60.0, 333.0}) {
+    std::int64_t fewest = 1'000'000;
+    for (std::int64_t p = 1; p < 200; ++p) {
+      for (std::int64_t d = 1; d < 200; ++d) {
+        if (static_cast<double>(p) * prefill.requests_per_s < rate ||
+            static_cast<double>(d) * decode.requests_per_s < rate) {
+          continue;
+        }
+        fewest = std::min(fewest, p * prefill.layout.devices() + d * decode.layout.devices());
+      }
+    }
+    EXPECT_EQ(devices_for_rate(*found.plan, rate), fewest) << rate;
+  }
 }
 
 TEST(ServingPlan, FrontIsSortedAndUndominated) {

@@ -71,7 +71,7 @@ LaunchedDraft draft_of(const LaunchedService& launched) {
   for (const LaunchedWorker& worker : launched.workers) {
     if (worker.draft.empty()) continue;
     if (worker.role != WorkerRole::all) {
-      throw Error(Where{"", 0, "--from"}, "only workers that do all draft tokens",
+      throw Error(Where{"", 0, "--from"}, "only aggregated workers draft tokens",
                   "leave the draft model out");
     }
     draft = {worker.draft, worker.draft_tokens};
@@ -219,7 +219,7 @@ int evaluate_service_command(const ServiceCommand& command) {
   } else {
     fmt::print("{}", service_evaluation_text(evaluation, job));
     if (rate > 0 && holds) {
-      fmt::print("{:g} requests/s take {} of yours.\n", rate,
+      fmt::print("{} requests/s take {} of yours.\n", rate,
                  counted(devices_for_rate(evaluation.mine.plan, rate), "GPU"));
     }
   }

@@ -1,5 +1,6 @@
 #include "braid/cli/serving_options.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "braid/base/error.h"
@@ -14,8 +15,12 @@ constexpr std::int64_t kMostTokens = std::int64_t{1} << 24;
 
 double target_of(const std::string& option, const std::string& text) {
   const std::optional<double> seconds = parse_quantity(text, Unit::seconds);
+  if (!seconds && parse_quantity(text + "s", Unit::seconds)) {
+    throw Error(Where{"", 0, option}, "'" + text + "' has no unit",
+                "write " + text + "s or " + text + "ms");
+  }
   if (!seconds || !(*seconds > 0)) {
-    throw Error(Where{"", 0, option}, "'" + text + "' is no time above zero", "such as 50ms");
+    throw Error(Where{"", 0, option}, "'" + text + "' is no time above zero", "such as 2s or 50ms");
   }
   return *seconds;
 }
@@ -60,12 +65,19 @@ void take_options(const ServingOptions& options, ServingJob& job) {
   job.tpot_s = target_of("--tpot", options.tpot);
   job.input_tokens = static_cast<double>(options.input_len);
   job.output_tokens = static_cast<double>(options.output_len);
-  job.cached_share = static_cast<double>(options.cached) / 100;
+  job.cached_share = static_cast<double>(std::max<std::int64_t>(options.cached, 0)) / 100;
 }
 
 ChipKernels served_kernels(const System& system) {
+  if (system.groups.size() > 1) {
+    throw Error(Where{"", 0, "--cluster"},
+                "serving is planned for one kind of device, and it has " +
+                    std::to_string(system.groups.size()),
+                "plan for the devices of each kind by themselves and add up what they serve");
+  }
   if (!is_homogeneous(system)) {
-    throw Error(Where{"", 0, "--cluster"}, "serving is planned for one kind of device");
+    throw Error(Where{"", 0, "--cluster"}, "serving is not planned for a matrix of bandwidths",
+                "describe the network by levels");
   }
   const Chip& chip = system.groups.front().chip;
   std::optional<ChipKernels> kernels = load_kernels(chip);
@@ -81,8 +93,9 @@ std::vector<VerbOption> add_serving_options(Verb& verb, ServingOptions& o,
   std::vector<VerbOption> all = {
       add_count(verb, "--input-len", o.input_len, 1, kMostTokens, "Tokens of a request's input"),
       add_count(verb, "--output-len", o.output_len, 1, kMostTokens, "Tokens of a request's output"),
-      add_text(verb, "--ttft", o.ttft, "Target: mean time to the first token").show_default(),
-      add_text(verb, "--tpot", o.tpot, "Target: mean time for each further token").show_default(),
+      add_text(verb, "--ttft", o.ttft, "Target: mean time to the first token").show_default(o.ttft),
+      add_text(verb, "--tpot", o.tpot, "Target: mean time for each further token")
+          .show_default(o.tpot),
       add_text(verb, "--rate", o.rate, "Also tell the GPUs for so many requests (20/s)"),
       add_count(verb, "--cached", o.cached, 0, 99, "Percent of the input that a prefix cache has"),
       add_text(verb, "--draft", o.draft, "Draft model for speculative decoding"),

@@ -12,8 +12,9 @@ namespace braid {
 
 /// What a service is asked for, on the command line.
 struct ServingOptions {
-  std::string ttft = "2 s", tpot = "50 ms", rate, draft, acceptance;
-  std::int64_t input_len = 0, output_len = 0, cached = 0, draft_tokens = 0;
+  std::string ttft = "2s", tpot = "50ms", rate, draft, acceptance;
+  std::int64_t input_len = 0, output_len = 0, draft_tokens = 0;
+  std::int64_t cached = -1;  ///< Percent; below 0: not given.
 };
 
 /// Adds them under `heading`, if there is one; returns them all.

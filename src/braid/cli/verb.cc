@@ -64,7 +64,9 @@ VerbOption VerbOption::type_name(const std::string& name) const {
   return VerbOption(option_->type_name(name));
 }
 
-VerbOption VerbOption::show_default() const { return VerbOption(option_->capture_default_str()); }
+VerbOption VerbOption::show_default(const std::string& text) const {
+  return VerbOption(option_->default_str(text));
+}
 
 VerbOption VerbOption::one_value() const { return VerbOption(option_->allow_extra_args(false)); }
 

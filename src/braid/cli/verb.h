@@ -25,8 +25,8 @@ class VerbOption {
   VerbOption delimiter(char between) const;
   /// How --help names the value.
   VerbOption type_name(const std::string& name) const;
-  /// --help tells what the value is now.
-  VerbOption show_default() const;
+  /// --help tells what the value is where the option is not given.
+  VerbOption show_default(const std::string& text) const;
   /// --help lists it under this heading.
   VerbOption group(const std::string& heading) const;
   /// What follows the value is not a further value.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "braid/base/error.h"
 #include "braid/base/json.h"
@@ -92,7 +93,7 @@ void print_cases(const std::vector<DecodeCase>& cases) {
       "tokens of all; -queries: new keys go to one device only, -newest: to none)\n"
       "step: kernels, exchange between devices, and host (the engine's own time, and caches that "
       "do "
-      "not fit, there and back)\n"
+      "not fit, there and back), all in ms\n"
       "fullest: cached tokens of the fullest device over their mean; waiting: sequences that fit "
       "on "
       "no device, in the mean; fastest: most tokens/s of its batch and prefix\n",
@@ -184,6 +185,13 @@ int run(const DecodeOptions& options) {
       cases.push_back({batch, prefix, compare_decoding(job)});
     }
   }
+  if (cases.front().estimates.empty()) {
+    fmt::print(stderr,
+               "braid: nothing to compare: the weights of {} do not fit on one device, where all "
+               "ways but tensor keep them whole\n",
+               model.name);
+    return kInfeasible;
+  }
   if (options.json) {
     fmt::print("{}", to_text(cases_json(cases)));
   } else {
@@ -203,21 +211,30 @@ Run add_decode(CLI::App& app) {
   verb.add_option("MODEL", options->model, "Served or zoo model, or config.json").required();
   verb.add_option("--cluster,-c", options->cluster, "Cluster and devices, such as dgx-a100:4")
       .required();
-  verb.add_option("--batch", options->batches, "Sequences of all devices together").delimiter(',');
+  verb.add_option("--batch", options->batches, "Sequences of all devices together")
+      .delimiter(',')
+      .show_default(fmt::format("{}", fmt::join(options->batches, ",")));
   verb.add_option("--prefix", options->prefixes, "Tokens of a sequence in the cache")
-      .delimiter(',');
+      .delimiter(',')
+      .show_default(fmt::format("{}", fmt::join(options->prefixes, ",")));
   add_count(verb, "--spread", options->spread, 0, 100,
             "By how many percent sequences are shorter or longer at most");
   add_count(verb, "--output-len", options->output_len, 1, kMostCached,
-            "Tokens that a sequence decodes in its life");
+            "Tokens that a sequence decodes in its life")
+      .show_default(std::to_string(options->output_len));
   add_count(verb, "--layers", options->layers, 1, 1000, "Only the model's first layers");
-  add_text(verb, "--engine", options->engine, "Engine, of the catalogue or a file").show_default();
-  add_text(verb, "--precision", options->precision, "bf16, fp8, fp4 or int4").show_default();
+  add_text(verb, "--engine", options->engine, "Engine, of the catalogue or a file")
+      .show_default(options->engine);
+  add_text(verb, "--precision", options->precision, "bf16, fp8, fp4 or int4")
+      .show_default(options->precision);
   add_text(verb, "--host-link", options->host_link, "Between a device and its host's memory")
-      .show_default();
-  verb.add_option("--joint", options->joint, "What joins the devices").one_of({"switched", "ring"});
+      .show_default(options->host_link);
+  verb.add_option("--joint", options->joint, "What joins the devices")
+      .one_of({"switched", "ring"})
+      .show_default(options->joint);
   verb.add_option("--count", options->count, "One batch for all, or the thesis' two")
-      .one_of({"one-batch", "as-printed"});
+      .one_of({"one-batch", "as-printed"})
+      .show_default(options->count);
   verb.add_flag("--json", options->json, "Print exactly one JSON object");
   return [options] { return run(*options); };
 }

@@ -23,6 +23,7 @@
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
 #include "braid/evaluate/service_evaluation.h"
+#include "braid/evaluate/service_notes.h"
 #include "braid/evaluate/serving_page.h"
 #include "braid/report/table.h"
 #include "braid/serve/launch/launch_lines.h"
@@ -52,12 +53,28 @@ std::vector<std::string> worker_row(const char* role, const WorkerPlan& of) {
           fmt::format("{:.0f}", of.limits.chunk_tokens)};
 }
 
+Json unserved_json(const ServingOutcome& outcome) {
+  Json json = Json::array();
+  for (const UnservedFormat& each : outcome.unserved) {
+    json.push_back({{"precision", each.name}});
+    if (each.lacks.empty()) {
+      json.back()["missing_bytes"] = each.missing_bytes;
+    } else {
+      json.back()["lacks"] = each.lacks;
+    }
+  }
+  return json;
+}
+
 Json outcome_json(const ServingOutcome& outcome, const ServingJob& job, double rate) {
   Json json = {{"options", outcome.options},
                {"evaluated_steps", outcome.evaluated},
                {"proven", outcome.proven},
-               {"least_ttft_s", outcome.least_ttft_s},
-               {"least_tpot_s", outcome.least_tpot_s}};
+               {"unserved", unserved_json(outcome)}};
+  if (outcome.options > 0) {
+    json["least_ttft_s"] = outcome.least_ttft_s;
+    json["least_tpot_s"] = outcome.least_tpot_s;
+  }
   if (!outcome.plan) return json;
   const ServingPlan& plan = *outcome.plan;
   json["plan"] = {{"disaggregated", plan.disaggregated},
@@ -93,7 +110,7 @@ void print_front(const ServingOutcome& outcome) {
          fmt::format("{:.0f}", point.tokens_per_s_per_device),
          fmt::format("{:.0f}", point.sequences), worker_text(point.layout, point.draft_tokens)});
   }
-  fmt::print("\nWorkers that do all, with the engine's own chunk, by time per token:\n\n{}",
+  fmt::print("\nAggregated workers, with the engine's own chunk, by time per token:\n\n{}",
              text_table(table));
 }
 
@@ -109,37 +126,19 @@ LaunchNames names_of(const ServePlanOptions& options, const ServingJob& job) {
           std::move(published)};
 }
 
-/// A line that says so where fewer bits than the model is published in were chosen, not asked for.
-std::string precision_text(const ServingPlan& plan, const ServePlanOptions& options,
-                           const ServingJob& job) {
-  if (!options.precision.empty()) return "";
-  const LaunchNames names = names_of(options, job);
-  const ServingFormat& format = plan.decode.format;
-  std::string changed = changes_weights(plan.decode, names) ? "weights" : "";
-  if (format.cache != names.published.cache) changed += changed.empty() ? "caches" : " and caches";
-  if (changed.empty()) return "";
-  std::vector<std::string> offered;
-  for (const ServingFormat& each : job.formats) offered.push_back(each.name);
-  const std::string so = fmt::format("Precision: {} was chosen of {}, as it serves most. ",
-                                     format.name, fmt::join(offered, ", "));
-  if (format.name == "bf16") {
-    return so + fmt::format("The model is published in {}: a checkpoint in bf16 is to be made.\n",
-                            names.published.name);
-  }
-  return so + fmt::format(
-                  "The model is published in {0}: other {1} change its answers. Judge their "
-                  "quality, or plan with --precision {0}.\n",
-                  names.published.name, changed);
+std::vector<std::string> notes_of(const ServingOutcome& outcome, const ServePlanOptions& options,
+                                  const ServingJob& job) {
+  return service_notes(outcome, job, names_of(options, job), !options.precision.empty());
 }
 
 void print_plan(const ServingOutcome& outcome, const ServePlanOptions& options,
                 const ServingJob& job) {
   const ServingPlan& plan = *outcome.plan;
-  fmt::print("{} on {} by {} in {}, caches in {}: {} requests/s on {}, {} a GPU\n{}", options.model,
+  fmt::print("{} on {} by {} in {}, caches in {}: {} requests/s on {}, {} a GPU\n", options.model,
              options.cluster, plan.decode.engine->name, plan.decode.format.name,
              plan.decode.format.cache, four_figures(plan.requests_per_s),
-             counted(plan.devices, "GPU"), four_figures(plan.requests_per_s_per_device()),
-             precision_text(plan, options, job));
+             counted(plan.devices, "GPU"), four_figures(plan.requests_per_s_per_device()));
+  for (const std::string& note : notes_of(outcome, options, job)) fmt::print("{}\n", note);
   fmt::print("TTFT {:.0f} ms, TPOT {:.1f} ms, {:.0f} output tokens/s a GPU\n", 1e3 * plan.ttft_s,
              1e3 * plan.tpot_s, plan.requests_per_s_per_device() * job.output_tokens);
   fmt::print("Targets: TTFT {:.4g} ms, TPOT {:.4g} ms\n", 1e3 * job.ttft_s, 1e3 * job.tpot_s);
@@ -148,9 +147,9 @@ void print_plan(const ServingOutcome& outcome, const ServePlanOptions& options,
              1e3 * plan.ttft_s * sure.ttft.low, 1e3 * plan.ttft_s * sure.ttft.high,
              1e3 * plan.tpot_s * sure.tpot.low, 1e3 * plan.tpot_s * sure.tpot.high);
   std::vector<std::vector<std::string>> table = {
-      {"workers for", "number", "GPUs each", "layout", "batch", "chunk"}};
-  if (plan.disaggregated) table.push_back(worker_row("prompts", plan.prefill));
-  table.push_back(worker_row(plan.disaggregated ? "decoding" : "all", plan.decode));
+      {"workers", "number", "GPUs each", "layout", "batch", "chunk"}};
+  if (plan.disaggregated) table.push_back(worker_row("prefill", plan.prefill));
+  table.push_back(worker_row(plan.disaggregated ? "decode" : "aggregated", plan.decode));
   fmt::print("{}", text_table(table));
   print_front(outcome);
   fmt::print(
@@ -160,24 +159,37 @@ void print_plan(const ServingOutcome& outcome, const ServePlanOptions& options,
       outcome.proven ? "The best" : "The best that was found within the budget", outcome.options);
 }
 
-/// Why nothing holds the targets.
-int no_plan(const ServingOutcome& outcome, const ServingJob& job) {
-  if (!outcome.proven) {
-    fmt::print(stderr, "braid: the budget is used up and nothing holds the targets\n");
-    return kExhausted;
+/// Why there is no plan, in one line.
+std::string reason_of(const ServingOutcome& outcome, const ServingJob& job) {
+  if (outcome.options == 0) {
+    return fmt::format(
+        "the weights of {} and one request do not fit {} ({}); take more devices or a narrower "
+        "precision",
+        job.model->name, counted(job.system->device_count, "GPU"), unserved_text(outcome.unserved));
   }
+  if (!outcome.proven) return "the budget is used up and nothing holds the targets";
   if (outcome.least_ttft_s > job.ttft_s) {
-    fmt::print(stderr,
-               "braid: --ttft: no worker is faster than {:.0f} ms: one prompt alone, on an idle "
-               "engine\n",
-               1e3 * outcome.least_ttft_s);
-  } else if (outcome.least_tpot_s > job.tpot_s) {
-    fmt::print(stderr, "braid: --tpot: no worker is faster than {:.2f} ms: one sequence alone\n",
-               1e3 * outcome.least_tpot_s);
-  } else {
-    fmt::print(stderr, "braid: no worker holds both targets at once\n");
+    return fmt::format(
+        "--ttft: no worker is faster than {} ms: one prompt alone, on an idle engine",
+        four_figures(1e3 * outcome.least_ttft_s));
   }
-  return kInfeasible;
+  if (outcome.least_tpot_s > job.tpot_s) {
+    return fmt::format("--tpot: no worker is faster than {} ms: one sequence alone",
+                       four_figures(1e3 * outcome.least_tpot_s));
+  }
+  return "no worker holds both targets at once";
+}
+
+int no_plan(const ServingOutcome& outcome, const ServingJob& job, bool as_json) {
+  const std::string reason = reason_of(outcome, job);
+  if (as_json) {
+    Json json = outcome_json(outcome, job, 0);
+    json["reason"] = reason;
+    fmt::print("{}", to_text(json));
+  } else {
+    fmt::print(stderr, "braid: no plan: {}\n", reason);
+  }
+  return outcome.proven ? kInfeasible : kExhausted;
 }
 
 /// What the job refers to; must stay where it is.
@@ -206,7 +218,7 @@ struct ServedJob {
     if (!options.asked.draft.empty()) draft = load_served_model(options.asked.draft);
     job.draft = offer_of(options.asked, draft ? &*draft : nullptr);
     if (draft && options.mode == "disaggregated") {
-      throw Error(Where{"", 0, "--draft"}, "only workers that do all draft tokens",
+      throw Error(Where{"", 0, "--draft"}, "only aggregated workers draft tokens",
                   "leave out --mode disaggregated");
     }
   }
@@ -262,29 +274,40 @@ int run(const ServePlanOptions& options) {
   const double rate = rate_of(options.asked);
   std::vector<TracedRequest> requests;
   if (!options.requests.empty()) requests = load_request_trace(options.requests);
-  const ServedJob served(options, requests);
-  const ServingJob& job = served.job;
-  const ServingOutcome outcome = plan_serving(job);
-  if (!outcome.plan) return no_plan(outcome, job);
+  std::optional<double> blocks;
+  if (options.asked.cached < 0) blocks = prefix_block_tokens(requests, options.requests);
+  ServedJob served(options, requests);
+  ServingJob& job = served.job;
+  PrefixPlan planned;
+  if (blocks) {
+    planned = plan_with_prefixes(*blocks, job, requests);
+  } else {
+    planned.outcome = plan_serving(job);
+  }
+  const ServingOutcome& outcome = planned.outcome;
+  if (!outcome.plan) return no_plan(outcome, job, options.json);
   if (!options.out.empty()) write_launch(options, *outcome.plan, job);
   if (!options.html.empty()) {
-    write_file(options.html, serving_page(outcome, job, options.cluster));
+    write_file(options.html,
+               serving_page(outcome, job, options.cluster, notes_of(outcome, options, job)));
   }
   std::optional<RatedService> rated;
   if (rate > 0) rated = smallest_service(*outcome.plan, job, rate);
   std::optional<ServedTrace> traced;
-  if (!requests.empty()) traced = serve_trace(*outcome.plan, job, requests);
+  if (!requests.empty()) {
+    traced = serve_trace(*outcome.plan, job, requests);
+    if (blocks) traced->caching = planned.caching;
+    traced->hashes_unused = !blocks && has_hashes(requests);
+  }
   if (options.json) {
     Json json = outcome_json(outcome, job, rate);
+    json["notes"] = notes_of(outcome, options, job);
     if (rated) json["simulated"] = to_json(*rated);
     if (traced) json["requests"] = to_json(*traced);
     fmt::print("{}", to_text(json));
   } else {
     print_plan(outcome, options, job);
-    if (rate > 0) {
-      fmt::print("\n{:g} requests/s take {}.\n{}", rate,
-                 counted(devices_for_rate(*outcome.plan, rate), "GPU"), rate_text(rated, rate));
-    }
+    if (rate > 0) fmt::print("\n{}", rate_text(*outcome.plan, rated, rate));
     if (traced) fmt::print("{}", trace_text(*traced, *outcome.plan));
   }
   return kFound;
@@ -304,17 +327,18 @@ Run add_serve_plan(CLI::App& app) {
       .required();
   add_serving_options(verb, options->asked);
   add_text(verb, "--requests", options->requests,
-           "Simulate these: JSON lines with timestamp (ms), input_length and output_length")
+           "Simulate these: JSON lines with timestamp (ms), input_length, output_length, hash_ids")
       .excludes(verb.option("--rate"));
   add_text(verb, "--engine", options->engine, "Only this engine, of the catalogue or a file");
   add_text(verb, "--precision", options->precision, "Only this precision: bf16, fp8, fp4, int4");
-  verb.add_option("--mode", options->mode, "Only workers that do all, or of two kinds")
+  verb.add_option("--mode", options->mode,
+                  "Only aggregated workers, or disaggregated ones: prefill and decode")
       .one_of({"aggregated", "disaggregated"});
   add_count(verb, "--budget", options->budget, 1, std::int64_t{1} << 40,
             "Steps that are evaluated at most");
   add_output_file(
       verb, "--out,-o", options->out,
-      "Write the engines' command lines here, and manifests of a service of two kinds beside");
+      "Write the engines' command lines here, and manifests of a disaggregated service beside");
   add_output_file(verb, "--html", options->html, "Write a page about the service here");
   verb.add_flag("--json", options->json, "Print exactly one JSON object");
   return [options] { return run(*options); };

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "braid/base/error.h"
 #include "braid/base/file.h"
@@ -151,7 +152,7 @@ Run add_validate(CLI::App& app) {
            "Hold the catalogue's kernels against the tables of this folder instead");
   verb.add_option("--by", options->by, "Columns to group by, separated by commas")
       .delimiter(',')
-      .show_default();
+      .show_default(fmt::format("{}", fmt::join(options->by, ",")));
   verb.add_option("--calibration", options->calibration,
                   "Predict with the efficiencies of this file, from braid calibrate --out");
   verb.add_option("--html", options->html, "Write a page with plots and the worst runs here");

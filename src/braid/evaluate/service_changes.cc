@@ -78,7 +78,8 @@ constexpr std::array kWorkerFields{
     WorkerField{"workers", [](const WorkerPlan& w) { return whole(w.workers); },
                 [](WorkerPlan& w, const WorkerPlan& from) { w.workers = from.workers; }}};
 
-constexpr std::size_t kWorkerChoices = 2 * kWorkerFields.size();  ///< Decoding's, then prompts'.
+constexpr std::size_t kWorkerChoices =
+    2 * kWorkerFields.size();  ///< Of decode workers, then of prefill ones.
 
 class ServiceChain {
  public:
@@ -90,7 +91,7 @@ class ServiceChain {
       };
       if (text(from) != text(to)) left_ |= choice_bit(c);
     }
-    // Of workers that do all there are as many as there is room for.
+    // Of aggregated workers there are as many as there is room for.
     if (!to.disaggregated) left_ &= ~choice_bit(kWorkerFields.size() - 1);
   }
 
@@ -157,8 +158,8 @@ class ServiceChain {
       const std::string was = field.text(of(before, c)), is = field.text(of(after, c));
       if (was == is) continue;
       const char* where = !after.disaggregated       ? ""
-                          : c < kWorkerFields.size() ? "decoding: "
-                                                     : "prompts: ";
+                          : c < kWorkerFields.size() ? "decode: "
+                                                     : "prefill: ";
       text += fmt::format("{}{}{} {} -> {}", text.empty() ? "" : ", ", where, field.name, was, is);
     }
     return text;

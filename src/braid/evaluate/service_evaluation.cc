@@ -51,8 +51,8 @@ std::string service_figures_text(const ServiceEvaluation& evaluation, const Serv
       [&](T of) { return if_held(of, fmt::format("{:g}", of.sequences)); });
   add("GPUs", [](T of) { return std::to_string(of.plan.devices); });
   const bool two = evaluation.mine.plan.disaggregated;
-  if (two) add("workers of prompts", [](T of) { return workers_text(of.plan.prefill); });
-  add(two ? "workers of decoding" : "workers", [](T of) { return workers_text(of.plan.decode); });
+  if (two) add("prefill workers", [](T of) { return workers_text(of.plan.prefill); });
+  add(two ? "decode workers" : "workers", [](T of) { return workers_text(of.plan.decode); });
   const auto batch = [](double sequences) { return fmt::format("{:.0f}", sequences); };
   add("sequences at once", [&](T of) { return batch(of.plan.decode.limits.sequences); });
   add("chunk",
@@ -74,8 +74,8 @@ std::string service_verdict(const ServiceEvaluation& evaluation, const ServingJo
   text += fmt::format("One request alone: TTFT {}, TPOT {}.\n", ms(mine.alone.ttft_s),
                       ms(mine.alone.tpot_s));
   if (mine.plan.disaggregated) {
-    text += fmt::format("With {:.0f} sequences on a worker of decoding: TPOT {}.\n",
-                        mine.full_batch, ms(mine.full.tpot_s));
+    text += fmt::format("With {:.0f} sequences on a decode worker: TPOT {}.\n", mine.full_batch,
+                        ms(mine.full.tpot_s));
   } else {
     text += fmt::format("With all {:.0f} sequences that a worker takes: TTFT {}, TPOT {}.\n",
                         mine.full_batch, ms(mine.full.ttft_s), ms(mine.full.tpot_s));
@@ -120,8 +120,8 @@ std::string worker_memory_text(const ServiceEvaluation& evaluation, const Servin
                     memory.room_bytes < 0 ? "none" : gib(memory.room_bytes),
                     gib(room.request_bytes), fmt::format("{:.0f}", room.held)});
   };
-  if (plan.disaggregated) add("of prompts", evaluation.mine.prefill);
-  add(plan.disaggregated ? "of decoding" : "a worker's", evaluation.mine.decode);
+  if (plan.disaggregated) add("a prefill worker's", evaluation.mine.prefill);
+  add(plan.disaggregated ? "a decode worker's" : "a worker's", evaluation.mine.decode);
   const Chip& chip = job.system->groups.front().chip;
   return text_table(rows) +
          fmt::format("Of {:.4g} GiB, of which {} takes {:g} {}.\n\n", chip.memory.bytes / kGiB,

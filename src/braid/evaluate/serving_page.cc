@@ -41,7 +41,7 @@ std::string page_table(const PageRows& rows) {
 std::string cards(const ServingPlan& plan, const ServingJob& job) {
   const ServingIntervals sure = intervals_of(plan, job);
   const auto range = [](double time_s, const ErrorInterval& interval) {
-    return fmt::format("of 80 % {} to {}", milliseconds(time_s * interval.low),
+    return fmt::format("80 % of services {} to {}", milliseconds(time_s * interval.low),
                        milliseconds(time_s * interval.high));
   };
   const auto card = [](const std::string& figure, const std::string& name) {
@@ -53,21 +53,21 @@ std::string cards(const ServingPlan& plan, const ServingJob& job) {
          card(four_figures(each), "requests/s a GPU") +
          card(four_figures(each * job.output_tokens), "output tokens/s a GPU") +
          card(std::to_string(plan.devices), "GPUs") +
-         card(milliseconds(plan.ttft_s), "to the first token, " + range(plan.ttft_s, sure.ttft)) +
-         card(milliseconds(plan.tpot_s), "for each later one, " + range(plan.tpot_s, sure.tpot)) +
+         card(milliseconds(plan.ttft_s), "to the first token; " + range(plan.ttft_s, sure.ttft)) +
+         card(milliseconds(plan.tpot_s), "for each later one; " + range(plan.tpot_s, sure.tpot)) +
          "</div>\n";
 }
 
 std::string workers_part(const ServingPlan& plan) {
-  PageRows rows = {{"workers for", "number", "GPUs each", "sequences", "chunk"}};
+  PageRows rows = {{"workers", "number", "GPUs each", "sequences", "chunk"}};
   const auto add = [&](const char* role, const WorkerPlan& of) {
     rows.push_back({fmt::format("{}: {}", role, worker_name(of.layout, of.draft_tokens)),
                     std::to_string(of.workers), std::to_string(of.layout.devices()),
                     fmt::format("{:.0f}", of.limits.sequences),
                     fmt::format("{:.0f}", of.limits.chunk_tokens)});
   };
-  if (plan.disaggregated) add("prompts", plan.prefill);
-  add(plan.disaggregated ? "decoding" : "all", plan.decode);
+  if (plan.disaggregated) add("prefill", plan.prefill);
+  add(plan.disaggregated ? "decode" : "aggregated", plan.decode);
   return section("Workers", page_table(rows));
 }
 
@@ -100,7 +100,7 @@ std::string front_chart(const ServingOutcome& outcome, const ServingJob& job) {
                               kPlanned, true));
   if (plan.disaggregated) {
     points.back()["text"] =
-        fmt::format("workers of prompts and of decoding: TPOT {}, TTFT {}, {} tokens/s a GPU",
+        fmt::format("prefill and decode workers: TPOT {}, TTFT {}, {} tokens/s a GPU",
                     milliseconds(plan.tpot_s), milliseconds(plan.ttft_s), four_figures(tokens));
   }
   const std::string title = "Time per token against tokens a second";
@@ -110,14 +110,15 @@ std::string front_chart(const ServingOutcome& outcome, const ServingJob& job) {
   data["y"] = {{"name", "output"}, {"unit", "tokens/s a GPU"}};
   data["front"] = true;
   data["limit"] = {{"x", 1e3 * job.tpot_s}, {"name", "target"}};
-  data["groups"] = {"workers that do all",
+  data["groups"] = {"aggregated workers",
                     plan.disaggregated ? "the planned service" : "the planned worker"};
   data["points"] = std::move(points);
   return section(
       title,
-      "<p class=\"note\">One mark a kind of worker that does all and its sequences at once, of the "
-      "plan's engine and precision, with the engine's own chunk. A ring says that no other has "
-      "shorter times per token and more tokens; the line is the most up to each time.</p>\n" +
+      "<p class=\"note\">A mark for each layout of aggregated workers and number of sequences at "
+      "once, of the plan's engine and precision, with the engine's own chunk. A ring says that no "
+      "other has shorter times per token and more tokens; the line is the most up to each "
+      "time.</p>\n" +
           chart("scatter", data));
 }
 
@@ -144,8 +145,8 @@ std::string memory_bar(const std::string& name, const WorkerPlan& of, const Serv
 
 std::string memory_part(const ServingPlan& plan, const ServingJob& job) {
   std::string text;
-  if (plan.disaggregated) text += memory_bar("Workers of prompts", plan.prefill, job);
-  text += memory_bar(plan.disaggregated ? "Workers of decoding" : "Workers", plan.decode, job);
+  if (plan.disaggregated) text += memory_bar("Prefill workers", plan.prefill, job);
+  text += memory_bar(plan.disaggregated ? "Decode workers" : "Workers", plan.decode, job);
   return section("Memory of a GPU", text);
 }
 
@@ -157,14 +158,14 @@ std::string front_table(const ServingOutcome& outcome) {
                     fmt::format("{:.0f}", point.sequences)});
   }
   return section(
-      "Workers that do all, with the engine's own chunk: no other of them is better in both",
+      "Aggregated workers, with the engine's own chunk: no other of them is better in both",
       rows.size() > 1 ? page_table(rows) : "");
 }
 
 }  // namespace
 
 std::string serving_page(const ServingOutcome& outcome, const ServingJob& job,
-                         const std::string& cluster) {
+                         const std::string& cluster, const std::vector<std::string>& notes) {
   const ServingPlan& plan = *outcome.plan;
   const WorkerPlan& decode = plan.decode;
   const std::string title = fmt::format("{} served by {} in {}", job.model->name,
@@ -177,7 +178,7 @@ std::string serving_page(const ServingOutcome& outcome, const ServingJob& job,
               cluster, job.input_tokens, job.output_tokens, milliseconds(job.ttft_s),
               milliseconds(job.tpot_s), outcome.proven ? "The best" : "The best that was found",
               outcome.options, decode.format.cache)) +
-          "</p>\n";
+          "</p>\n" + notes_part(notes);
   page += cards(plan, job) + workers_part(plan) + front_chart(outcome, job) +
           memory_part(plan, job) + front_table(outcome);
   return page + page_end();

@@ -31,6 +31,9 @@ class Comparison {
         alone_(worker(1)),
         together_(worker(job.system->device_count)) {}
 
+  /// Whether a device has room beside the weights.
+  bool fits(DecodeScheme scheme) const { return memory_of(scheme).room_bytes > 0; }
+
   DecodeEstimate estimate(DecodeScheme scheme) const {
     DecodeEstimate result;
     result.scheme = scheme;
@@ -39,13 +42,7 @@ class Comparison {
     const DeviceShare fullest = share(scheme);
     const double mean = scheme == DecodeScheme::tensor ? tokens_ : tokens_ / devices_;
     result.imbalance = mean > 0 ? fullest.tokens / mean : 1;
-    const WorkerMemory memory =
-        worker_memory(worker(scheme == DecodeScheme::tensor ? job_.system->device_count : 1),
-                      job_.engine->chunk_tokens);
-    if (memory.room_bytes <= 0) {
-      throw Error(Where{"", 0, "--cluster"},
-                  "the weights of " + job_.model->name + " do not fit on one device");
-    }
+    const WorkerMemory memory = memory_of(scheme);
     const double fits = std::min(1.0, memory.room_bytes / (fullest.tokens * memory.token_bytes));
     result.waiting = (1 - fits) * batch_;
     add_kernels(scheme, fullest, fits, result);
@@ -58,6 +55,11 @@ class Comparison {
   }
 
  private:
+  WorkerMemory memory_of(DecodeScheme scheme) const {
+    return worker_memory(worker(scheme == DecodeScheme::tensor ? job_.system->device_count : 1),
+                         job_.engine->chunk_tokens);
+  }
+
   Worker worker(std::int64_t tp) const {
     return {job_.model,  job_.engine,          job_.system, job_.kernels,
             job_.format, {tp, 1, 1, tp, 1, 1}, nullptr};
@@ -144,6 +146,7 @@ std::vector<DecodeEstimate> compare_decoding(const DecodeJob& job) {
   const Comparison comparison(job);
   std::vector<DecodeEstimate> estimates;
   for (const DecodeScheme scheme : kDecodeSchemes) {
+    if (!comparison.fits(scheme)) return {};
     estimates.push_back(comparison.estimate(scheme));
   }
   return estimates;

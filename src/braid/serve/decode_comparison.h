@@ -45,7 +45,8 @@ struct DecodeEstimate {
 /// - Block tables, four bytes for each block of each of a device's sequences, go to it every step.
 ///   Those of `tensor` are as long as those of all sequences, those of `cache` the N-th part.
 ///
-/// Throws Error as StepModel does, for other models, and where weights do not fit on one device.
+/// Empty where weights do not fit on one device, which all schemes but tensor keep whole. Throws
+/// Error as StepModel does, and for other models.
 std::vector<DecodeEstimate> compare_decoding(const DecodeJob& job);
 
 /// `count` lengths from prefix · (1 - spread) to prefix · (1 + spread), evenly drawn with a fixed

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <random>
+#include <utility>
 
 #include "braid/base/document.h"
 #include "braid/base/error.h"
@@ -48,10 +50,15 @@ std::vector<TracedRequest> parse_request_trace(std::string_view text, const std:
     request.arrival_s = arrival_of(line);
     request.input_tokens = line["input_length"].as_double_in(1, kMostTokens);
     request.output_tokens = line["output_length"].as_double_in(1, kMostTokens);
+    if (line["hash_ids"].exists()) {
+      for (const Value& block : line["hash_ids"].elements()) {
+        request.blocks.push_back(block.as_int_in(0, std::numeric_limits<std::int64_t>::max()));
+      }
+    }
     if (!requests.empty() && request.arrival_s < requests.back().arrival_s) {
       line.fail("it arrives before the request above it", "sort the trace by arrival");
     }
-    requests.push_back(request);
+    requests.push_back(std::move(request));
   }
   if (requests.empty()) throw Error(Where{file, 0, ""}, "the trace has no requests");
   return requests;

@@ -35,6 +35,12 @@ class Pool {
       : steps_(of, job, work != SimulatedWork::all), work_(work), count_(of.workers) {}
 
   SimulatedSteps& steps() { return steps_; }
+  /// Workers below which requests alike wait longer and longer.
+  std::int64_t least_workers(double rate, const TracedRequest& each) {
+    const double most = steps_.most_requests_per_s(work_, each);
+    return static_cast<std::int64_t>(
+        std::clamp(std::ceil(rate / most), 1.0, kMostSimulatedWorkers + 1.0));
+  }
   void set_workers(std::int64_t count) { count_ = count; }
 
   /// Lets requests come in the order of `order`, at `arrivals_s`, each to the worker with the
@@ -131,11 +137,11 @@ TraceOutcome::Spread spread_of(std::vector<double> values) {
   return spread;
 }
 
-/// The fewest workers, up to kMostSimulatedWorkers, for which `holds`, which stays so with more; 0:
-/// none. Looks at `first` first.
+/// The fewest workers from `least` to kMostSimulatedWorkers for which `holds`, which stays so with
+/// more; 0: none. Looks at `first` first.
 template <typename Holds>
-std::int64_t fewest_workers(std::int64_t first, const Holds& holds) {
-  std::int64_t fails = 0, held = first;
+std::int64_t fewest_workers(std::int64_t least, std::int64_t first, const Holds& holds) {
+  std::int64_t fails = least - 1, held = std::max(least, first);
   while (held <= kMostSimulatedWorkers && !holds(held)) {
     fails = held;
     held += std::max<std::int64_t>(1, held / 4);
@@ -154,22 +160,24 @@ class RateSearch {
   RateSearch(const ServingPlan& plan, const ServingJob& job, double rate)
       : plan_(plan), job_(job), rate_(rate), pools_(plan, job) {
     const double answer_s = job.ttft_s + job.output_tokens * job.tpot_s;
-    constexpr double kMostEarlier = 200'000;
-    earlier_ = static_cast<std::size_t>(std::min(kMostEarlier, std::ceil(rate * answer_s)));
+    const double answers = std::ceil(rate * answer_s);
+    constexpr double kMostEarlier = 200'000, kMostLater = 100'000;
+    earlier_ = static_cast<std::size_t>(std::min(kMostEarlier, kAnswersBefore * answers));
+    const auto later = static_cast<std::size_t>(std::min(kMostLater, answers));
     constexpr std::uint64_t kSeed = 1;
-    requests_ = poisson_requests(rate, earlier_ + kSimulatedRequests,
-                                 {0, job.input_tokens, job.output_tokens}, kSeed);
+    requests_ = poisson_requests(rate, earlier_ + kSimulatedRequests + later, each_of(job), kSeed);
   }
 
   std::optional<RatedService> run() {
     Pool* prefill = pools_.prefill();
     const auto kept_up = [&](const WorkerPlan& of) {
-      const double each = plan_.requests_per_s / static_cast<double>(of.workers);
-      return static_cast<std::int64_t>(std::clamp(rate_ / each, 1.0, kMostSimulatedWorkers + 1.0));
+      return static_cast<std::int64_t>(
+          std::clamp(rate_ / of.requests_per_s, 1.0, kMostSimulatedWorkers + 1.0));
     };
     if (kept_up(plan_.decode) > kMostSimulatedWorkers) return std::nullopt;
     if (prefill != nullptr) prefill->set_workers(kMostSimulatedWorkers);
-    const std::int64_t decoding = fewest_workers(kept_up(plan_.decode), [&](std::int64_t count) {
+    const std::int64_t least = pools_.decode().least_workers(rate_, each_of(job_));
+    const std::int64_t decoding = fewest_workers(least, kept_up(plan_.decode), [&](auto count) {
       pools_.decode().set_workers(count);
       const TraceOutcome found = outcome();
       return found.tpot_s.mean <= job_.tpot_s &&
@@ -180,7 +188,8 @@ class RateSearch {
     plan_.decode.workers = decoding;
     plan_.devices = decoding * plan_.decode.layout.devices();
     if (prefill != nullptr) {
-      plan_.prefill.workers = fewest_workers(kept_up(plan_.prefill), [&](std::int64_t count) {
+      const std::int64_t fewest = prefill->least_workers(rate_, each_of(job_));
+      plan_.prefill.workers = fewest_workers(fewest, kept_up(plan_.prefill), [&](auto count) {
         prefill->set_workers(count);
         return outcome().ttft_s.mean <= job_.ttft_s;
       });
@@ -192,8 +201,13 @@ class RateSearch {
   }
 
  private:
+  static TracedRequest each_of(const ServingJob& job) {
+    return {0, job.input_tokens, job.output_tokens};
+  }
+
   TraceOutcome outcome() {
     std::vector<RequestTimes> times = pools_.simulate(requests_);
+    times.resize(earlier_ + kSimulatedRequests);
     times.erase(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(earlier_));
     waiting_s_ = 0;
     for (const RequestTimes& each : times) waiting_s_ += each.waiting_s;
@@ -212,12 +226,12 @@ class RateSearch {
     return {plan_, waiting_s_, predicted_s};
   }
 
-  /// Groups of workers of prompts are servers of full steps.
+  /// Groups of prefill workers are servers of full steps.
   double predicted_wait_s() {
     SimulatedSteps& steps = pools_.prefill()->steps();
     const ServingLayout& layout = steps.worker().layout;
-    const double tokens = steps.new_tokens(job_.input_tokens);
-    const double side = steps.prompts_at_once(tokens) / static_cast<double>(layout.dp);
+    const PromptTokens tokens = steps.prompt_of(each_of(job_));
+    const double side = steps.prompts_at_once(tokens.added) / static_cast<double>(layout.dp);
     return mean_wait_s(rate_ / side, static_cast<int>(plan_.prefill.workers * layout.dp),
                        steps.prompts_s(tokens, side) / static_cast<double>(layout.pp), 0);
   }

@@ -10,6 +10,7 @@
 
 #include "braid/base/error.h"
 #include "braid/base/pareto_front.h"
+#include "braid/base/rounding.h"
 #include "braid/serve/cache_split.h"
 #include "braid/serve/worker_memory.h"
 #include "braid/serve/worker_rates.h"
@@ -46,6 +47,14 @@ struct ServingOption {
   }
 };
 
+/// What became of a format of the job.
+struct FormatSearch {
+  const ServingFormat* format = nullptr;
+  bool served = false;     ///< Some worker has it.
+  std::string lacks = {};  ///< As UnservedFormat::lacks.
+  double missing_bytes = std::numeric_limits<double>::infinity();
+};
+
 /// One batch of one option.
 struct BatchChoice {
   ServingOption* option = nullptr;
@@ -68,9 +77,11 @@ class ServingSearch {
 
  private:
   void add_options();
-  void add_layouts(const Engine* engine, const ServingFormat& format, ServingLayout layout);
-  void add_option(const Engine* engine, const ServingFormat& format, const ServingLayout& layout,
+  void add_layouts(const Engine* engine, FormatSearch& of, ServingLayout layout);
+  void add_option(const Engine* engine, FormatSearch& of, const ServingLayout& layout,
                   std::int64_t draft_tokens);
+  std::string lacks_of(const ServingFormat& format) const;
+  void say_unserved(const std::vector<FormatSearch>& formats);
   std::vector<std::int64_t> draft_choices(const ServingLayout& layout) const;
   void search_aggregated();
   void try_aggregated(const BatchChoice& choice);
@@ -87,7 +98,6 @@ class ServingSearch {
   bool exhaustive_;
   std::vector<std::unique_ptr<ServingOption>> options_;
   ServingOutcome outcome_;
-  std::string why_none_;
 };
 
 const WorkerSteps& ServingSearch::steps_of(ServingOption& option, std::size_t chunk) {
@@ -122,17 +132,17 @@ std::vector<std::int64_t> ServingSearch::draft_choices(const ServingLayout& layo
   return choices;
 }
 
-void ServingSearch::add_layouts(const Engine* engine, const ServingFormat& format,
-                                ServingLayout layout) {
+void ServingSearch::add_layouts(const Engine* engine, FormatSearch& of, ServingLayout layout) {
   if (layout.dp > 1 && layout.tp > 1 && !engine->groups_divide_heads) return;
   for (const std::int64_t cp : cache_splits(*job_.model, *engine, layout.tp)) {
     layout.cp = cp;
-    for (const std::int64_t k : draft_choices(layout)) add_option(engine, format, layout, k);
+    for (const std::int64_t k : draft_choices(layout)) add_option(engine, of, layout, k);
   }
 }
 
-void ServingSearch::add_option(const Engine* engine, const ServingFormat& format,
-                               const ServingLayout& layout, std::int64_t draft_tokens) {
+void ServingSearch::add_option(const Engine* engine, FormatSearch& of, const ServingLayout& layout,
+                               std::int64_t draft_tokens) {
+  const ServingFormat& format = *of.format;
   auto option = std::make_unique<ServingOption>();
   if (draft_tokens > 0) {
     option->draft =
@@ -147,7 +157,12 @@ void ServingSearch::add_option(const Engine* engine, const ServingFormat& format
     return held_sequences(worker, worker_memory(worker, chunk), kept);
   };
   const double held = held_with(engine->chunk_tokens);
-  if (held < 1) return;
+  if (held < 1) {
+    const WorkerMemory memory = worker_memory(worker, engine->chunk_tokens);
+    of.missing_bytes = std::min(of.missing_bytes,
+                                memory.of_sequence(kept, engine->block_tokens) - memory.room_bytes);
+    return;
+  }
   for (std::size_t chunk = 0; chunk < kChunkSizes.size(); ++chunk) {
     option->held[chunk] = std::min(held, held_with(kChunkSizes[chunk]));
   }
@@ -157,9 +172,11 @@ void ServingSearch::add_option(const Engine* engine, const ServingFormat& format
   try {
     option->step = std::make_unique<StepModel>(worker);
   } catch (const Error& error) {
-    why_none_ = error.what();
+    of.lacks = error.what();
     return;
   }
+  of.served = true;
+
   option->by_default.emplace_back(
       option->step.get(), RequestShape{job_.input_tokens, job_.output_tokens, job_.cached_share},
       BatchLimits{engine->chunk_tokens, held});
@@ -186,17 +203,46 @@ void ServingSearch::add_options() {
   constexpr double kNone = std::numeric_limits<double>::infinity();
   outcome_.least_tpot_s = outcome_.least_ttft_s = kNone;
   const std::vector<ServingLayout> layouts = serving_layouts(*job_.model, *job_.system);
+  std::vector<FormatSearch> formats;
+  for (const ServingFormat& format : job_.formats) formats.push_back({&format});
   for (const Engine* engine : job_.engines) {
-    for (const ServingFormat& format : job_.formats) {
+    for (FormatSearch& format : formats) {
       for (const ServingLayout& layout : layouts) add_layouts(engine, format, layout);
     }
   }
   outcome_.options = static_cast<std::int64_t>(options_.size());
-  if (!options_.empty()) return;
-  if (!why_none_.empty()) throw Error(why_none_);
-  throw Error(Where{"", 0, "--cluster"},
-              "the weights of " + job_.model->name + " and one request do not fit",
-              "take more devices or a narrower precision");
+  say_unserved(formats);
+}
+
+/// The error of the last engine where none has the kernels of a format, whether it fits or not.
+std::string ServingSearch::lacks_of(const ServingFormat& format) const {
+  std::string lacks;
+  for (const Engine* engine : job_.engines) {
+    try {
+      const StepModel step({job_.model, engine, job_.system, job_.kernels, format, {}});
+      return "";
+    } catch (const Error& error) {
+      lacks = error.what();
+    }
+  }
+  return lacks;
+}
+
+void ServingSearch::say_unserved(const std::vector<FormatSearch>& formats) {
+  bool any_fails_to_fit = false;
+  std::string error;
+  for (const FormatSearch& of : formats) {
+    if (of.served) continue;
+    const std::string own = lacks_of(*of.format);
+    const std::string lacks = own.empty() ? of.lacks : own;
+    any_fails_to_fit = any_fails_to_fit || lacks.empty();
+    if (!lacks.empty()) error = lacks;
+    // What the error says to do is not to be done here.
+    const double missing_bytes = std::isfinite(of.missing_bytes) ? of.missing_bytes : 0;
+    outcome_.unserved.push_back(
+        {of.format->name, lacks.substr(0, lacks.find("; ")), lacks.empty() ? missing_bytes : 0});
+  }
+  if (options_.empty() && !any_fails_to_fit) throw Error(error);
 }
 
 void ServingSearch::consider(ServingPlan plan) {
@@ -221,6 +267,7 @@ void ServingSearch::try_aggregated(const BatchChoice& choice) {
     plan.ttft_s = found.ttft_s;
     plan.tpot_s = found.tpot_s;
     plan.devices = plan.decode.workers * option.layout.devices();
+    plan.decode.requests_per_s = found.requests_per_s;
     plan.requests_per_s = found.requests_per_s * static_cast<double>(plan.decode.workers);
     consider(std::move(plan));
   }
@@ -289,6 +336,8 @@ void ServingSearch::join(const HalfChoice& prefill, const HalfChoice& decode) {
       plan.disaggregated = true;
       plan.prefill = prefill.option->plan(p, prefill.limits);
       plan.decode = decode.option->plan(d, decode.limits);
+      plan.prefill.requests_per_s = prefill.rate;
+      plan.decode.requests_per_s = decode.rate;
       plan.ttft_s = prefill.time_s;
       plan.tpot_s = decode.time_s;
       plan.devices = p * of_prefill + d * of_decode;
@@ -401,12 +450,15 @@ ServingOutcome plan_serving_exhaustively(const ServingJob& job) {
   return ServingSearch(job, true).run();
 }
 
+std::int64_t workers_for_rate(const WorkerPlan& of, double rate) {
+  return static_cast<std::int64_t>(std::ceil(rate / of.requests_per_s * kBelowTolerance));
+}
+
 std::int64_t devices_for_rate(const ServingPlan& plan, double rate) {
-  const auto workers = [&](const WorkerPlan& of) {
-    const double each = plan.requests_per_s / static_cast<double>(of.workers);
-    return static_cast<std::int64_t>(std::ceil(rate / each - 1e-9)) * of.layout.devices();
+  const auto devices = [&](const WorkerPlan& of) {
+    return workers_for_rate(of, rate) * of.layout.devices();
   };
-  return workers(plan.decode) + (plan.disaggregated ? workers(plan.prefill) : 0);
+  return devices(plan.decode) + (plan.disaggregated ? devices(plan.prefill) : 0);
 }
 
 }  // namespace braid

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "braid/serve/disaggregated.h"
 #include "braid/serve/steady_state.h"
-#include "braid/serve/worker_steps.h"
 
 namespace braid {
 
@@ -24,8 +24,12 @@ SimulatedSteps::SimulatedSteps(const WorkerPlan& of, const ServingJob& job, bool
   batches_ = batch_sizes(2 * std::max(1.0, most_sequences_ / groups));
 }
 
-double SimulatedSteps::new_tokens(double input_tokens) const {
-  return std::max(1.0, input_tokens * (1 - cached_share_));
+PromptTokens SimulatedSteps::prompt_of(const TracedRequest& request) const {
+  if (!request.cached_tokens) {
+    return RequestShape{request.input_tokens, request.output_tokens, cached_share_}.prompt();
+  }
+  const double added = std::max(1.0, request.input_tokens - *request.cached_tokens);
+  return {added, std::max(0.0, request.input_tokens - added)};
 }
 
 double SimulatedSteps::bytes_of(const TracedRequest& request) const {
@@ -83,11 +87,14 @@ double SimulatedSteps::decode_s(double sequences, double context) {
   return share > 0 ? low_s + share * (at(high) - low_s) : low_s;
 }
 
-double SimulatedSteps::prompts_s(double tokens, double side) {
+double SimulatedSteps::prompts_s(const PromptTokens& tokens, double side) {
   // Rounded up to what kernels take at once anyway.
   constexpr double kTile = 64;
-  const double whole = tokens < kTile ? tokens : std::ceil(tokens / kTile) * kTile;
-  const auto key = std::pair(static_cast<std::int64_t>(whole), static_cast<std::int64_t>(side));
+  const auto tiled = [](double count) { return std::ceil(count / kTile) * kTile; };
+  const PromptTokens whole = {tokens.added < kTile ? tokens.added : tiled(tokens.added),
+                              tiled(tokens.cached)};
+  const std::array key = {static_cast<std::int64_t>(whole.added),
+                          static_cast<std::int64_t>(whole.cached), static_cast<std::int64_t>(side)};
   const auto found = prompts_.find(key);
   if (found != prompts_.end()) return found->second;
   double time_s = 0;
@@ -95,6 +102,34 @@ double SimulatedSteps::prompts_s(double tokens, double side) {
     time_s += one.count * step_.time(one.parts, one.shape, step_.figures());
   }
   return prompts_[key] = time_s;
+}
+
+double SimulatedSteps::most_requests_per_s(SimulatedWork work, const TracedRequest& each) {
+  const ServingLayout& layout = worker().layout;
+  double prompt_s = 0, decode_s = 0;  // Of a request.
+  if (work != SimulatedWork::decoding) {
+    const PromptTokens tokens = prompt_of(each);
+    const double most = prompts_at_once(tokens.added) / static_cast<double>(layout.dp);
+    const double together_s = std::min(prompts_s(tokens, 1), prompts_s(tokens, most) / most) /
+                              static_cast<double>(layout.dp * layout.pp);
+    prompt_s = step_factor() * together_s;
+  }
+  if (work != SimulatedWork::prompts && each.output_tokens > 1) {
+    const double room = std::floor(static_cast<double>(layout.dp) * memory_.room_bytes /
+                                   std::max(bytes_of(each), 1.0));
+    const double most = std::max(1.0, std::min(most_sequences_, room));
+    const double context = each.input_tokens + each.output_tokens / 2;
+    std::vector<double> batches = batch_sizes(most);
+    batches.push_back(most);
+    decode_s = std::numeric_limits<double>::infinity();
+    for (const double batch : batches) {
+      decode_s = std::min(decode_s, this->decode_s(batch, context) / batch);
+    }
+    decode_s *= each.output_tokens - 1;
+    // While prompts run, the others' tokens wait for a part of the time.
+    prompt_s *= work == SimulatedWork::all ? step_.figures().stall : 1;
+  }
+  return 1 / (prompt_s + decode_s);
 }
 
 bool SimulatedWorker::has_room(const TracedRequest& request) const {
@@ -112,19 +147,20 @@ void SimulatedWorker::admit(std::size_t request) {
 }
 
 void SimulatedWorker::take_prompts() {
-  const double first_tokens =
-      steps_->new_tokens((*requests_)[waiting_.front().request].input_tokens);
+  const double first_tokens = steps_->prompt_of((*requests_)[waiting_.front().request]).added;
   const auto groups = static_cast<double>(steps_->worker().layout.dp);
   const double most = steps_->prompts_at_once(first_tokens);
-  double tokens = 0, count = 0;
+  PromptTokens tokens;  // Of the longest.
+  double count = 0;
   std::vector<std::size_t> taken;
   while (!waiting_.empty() && waiting_.front().arrival_s <= now_s_ && count < most) {
     const std::size_t request = waiting_.front().request;
     const TracedRequest& of = (*requests_)[request];
     if (work_ == SimulatedWork::all && !has_room(of)) break;
-    const double longest = std::max(tokens, steps_->new_tokens(of.input_tokens));
+    const PromptTokens prompt = steps_->prompt_of(of);
+    const double longest = std::max(tokens.added, prompt.added);
     if (count > 0 && count + 1 > steps_->prompts_at_once(longest)) break;
-    tokens = longest;
+    tokens = {longest, std::max(tokens.cached, prompt.cached)};
     ++count;
     taken.push_back(request);
     waiting_.pop_front();

@@ -1,17 +1,21 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "braid/serve/planned_worker.h"
 #include "braid/serve/request_trace.h"
 #include "braid/serve/worker_memory.h"
+#include "braid/serve/worker_steps.h"
 
 namespace braid {
+
+/// What workers do: all, prompts alone, or decoding alone.
+enum class SimulatedWork { all, prompts, decoding };
 
 /// What steps of a worker take for requests of any lengths: StepModel at batches and contexts of
 /// powers of two and between, asked once each and interpolated, with the corrections.
@@ -22,14 +26,14 @@ class SimulatedSteps {
   const Worker& worker() const { return planned_.worker; }
   const WorkerMemory& memory() const { return memory_; }
   double most_sequences() const { return most_sequences_; }
-  /// Prompts of `tokens` that a step takes at most, all groups together.
+  /// Prompts of `tokens` new ones that a step takes at most, all groups together.
   double prompts_at_once(double tokens) const;
   /// Of a step of `sequences` with `context` tokens each in the mean.
   double decode_s(double sequences, double context);
   /// Of the steps of `side` prompts of `tokens` each on every group, not corrected.
-  double prompts_s(double tokens, double side);
-  /// New tokens of a prompt: what a prefix cache has is left out.
-  double new_tokens(double input_tokens) const;
+  double prompts_s(const PromptTokens& tokens, double side);
+  /// What of a request a prefix cache has: its own cached tokens, else the job's share.
+  PromptTokens prompt_of(const TracedRequest& request) const;
   /// Bytes of a request on a device of its group, as held_sequences() counts them.
   double bytes_of(const TracedRequest& request) const;
   /// Of a prompt's steps until its first token.
@@ -39,6 +43,9 @@ class SimulatedSteps {
   double late_s(double decode_s) const;
   /// Of a prompt's steps until the next ones: workers that decode beside are corrected as a whole.
   double step_factor() const { return disaggregated_ ? 1 : factors_.tpot; }
+  /// Of requests alike, more than a worker can do a second: with as many sequences all the time as
+  /// are best, and prompts together as is best. What comes faster waits longer and longer.
+  double most_requests_per_s(SimulatedWork work, const TracedRequest& each);
   /// From the request to its prompt's step, and with two kinds of workers from there to the
   /// first token, the transfer of `tokens` included.
   double fixed_s(double tokens) const;
@@ -54,7 +61,7 @@ class SimulatedSteps {
   bool disaggregated_;
   std::vector<double> batches_;
   std::unordered_map<std::uint64_t, double> decodes_;
-  std::map<std::pair<std::int64_t, std::int64_t>, double> prompts_;
+  std::map<std::array<std::int64_t, 3>, double> prompts_;  ///< By tokens, cached ones, side.
 };
 
 /// When a request's prompt began, its first token came, it began to decode, and was done. The first
@@ -62,9 +69,6 @@ class SimulatedSteps {
 struct SimulatedRequest {
   double begun_s = 0, first_s = 0, decoded_from_s = 0, done_s = 0;
 };
-
-/// What workers do: all, prompts alone, or decoding alone.
-enum class SimulatedWork { all, prompts, decoding };
 
 /// One worker of a simulation. Requests are numbers into `requests` and `times`, which must stay.
 class SimulatedWorker {

@@ -70,6 +70,7 @@ void time_aggregated(const WorkerFigures& all, const ServingJob& job, StatedTime
     if (rate <= times.plan.requests_per_s) continue;
     times.sequences = batch;
     times.plan.requests_per_s = rate;
+    times.plan.decode.requests_per_s = found.requests_per_s;
     times.plan.ttft_s = found.ttft_s;
     times.plan.tpot_s = found.tpot_s;
   }
@@ -94,6 +95,8 @@ void time_disaggregated(const WorkerFigures& prefill, const WorkerFigures& decod
   }
   times.plan.ttft_s = job.ttft_s;
   times.plan.requests_per_s = std::min(rate, prompts);
+  times.plan.decode.requests_per_s = rate / decode.workers();
+  times.plan.prefill.requests_per_s = prompts / prefill.workers();
 }
 
 }  // namespace

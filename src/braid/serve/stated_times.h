@@ -22,7 +22,7 @@ struct StatedTimes {
   /// even one request alone is not within them.
   ServingPlan plan;
   double sequences = 0;   ///< That decode at once on a worker then.
-  WorkerRoom decode;      ///< Of workers that do all, or of decoding.
+  WorkerRoom decode;      ///< Of aggregated workers, or of decode ones.
   WorkerRoom prefill;     ///< Of a disaggregated service.
   ServingTimes alone;     ///< One request on an idle worker.
   ServingTimes full;      ///< As many as a worker may run at once; of two kinds, TPOT alone.

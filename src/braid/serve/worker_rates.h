@@ -6,14 +6,14 @@
 
 namespace braid {
 
-/// Times of a worker that does all, with just as many requests under way as keep `batch` sequences
+/// Times of an aggregated worker, with just as many requests under way as keep `batch` sequences
 /// decoding, with `factors` applied.
 ServingTimes batch_times(const WorkerSteps& steps, double batch, const TimeFactors& factors);
 
-/// A prompt on a worker of prompts that is idle, until the first token comes from one of decoding.
+/// A prompt on an idle prefill worker, until the first token comes from a decode one.
 double prompt_alone_s(const WorkerSteps& steps, const TimeFactors& factors);
 
-/// The most requests a second that a worker of prompts takes within `ttft_s`: its queue, M/D/1, may
+/// The most requests a second that a prefill worker takes within `ttft_s`: its queue, M/D/1, may
 /// wait for what prompt and handover leave of that. 0: they leave nothing.
 double prompts_rate(const WorkerSteps& steps, double ttft_s, const TimeFactors& factors);
 

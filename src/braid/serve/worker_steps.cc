@@ -16,35 +16,39 @@ StepParts between(const StepParts& a, const StepParts& b, double share) {
 
 }  // namespace
 
-double RequestShape::new_tokens() const { return std::max(1.0, input_tokens * (1 - cached_share)); }
+PromptTokens RequestShape::prompt() const {
+  const double added = std::max(1.0, input_tokens * (1 - cached_share));
+  return {added, std::max(0.0, input_tokens - added)};
+}
 double RequestShape::outputs() const { return std::max(1.0, output_tokens); }
 double RequestShape::context() const { return input_tokens + outputs() / 2; }
 
-std::vector<CountedStep> prompt_steps(const StepModel& step, double input_tokens, double prompts,
-                                      double chunk_tokens) {
+std::vector<CountedStep> prompt_steps(const StepModel& step, const PromptTokens& tokens,
+                                      double prompts, double chunk_tokens) {
+  const double added = tokens.added, cached = tokens.cached;
   const auto counted = [&](double count, const StepShape& shape) {
     return CountedStep{count, shape, step.parts(shape)};
   };
-  if (input_tokens * prompts <= chunk_tokens) {
-    return {counted(1, {0, 0, prompts, input_tokens, 0})};
+  if (added * prompts <= chunk_tokens) {
+    return {counted(1, {0, 0, prompts, added, cached})};
   }
-  if (input_tokens <= chunk_tokens) {
+  if (added <= chunk_tokens) {
     // As many steps as hold them, whole prompts in each.
-    const double at_once = std::max(1.0, std::floor(chunk_tokens / input_tokens));
-    return {counted(prompts / at_once, {0, 0, at_once, input_tokens, 0})};
+    const double at_once = std::max(1.0, std::floor(chunk_tokens / added));
+    return {counted(prompts / at_once, {0, 0, at_once, added, cached})};
   }
   // Of long prompts all chunks but the last are full. The mean of the first and the last full one
   // stands for those between.
-  const double whole = std::floor(input_tokens / chunk_tokens);
-  const double rest = input_tokens - whole * chunk_tokens;
+  const double whole = std::floor(added / chunk_tokens);
+  const double rest = added - whole * chunk_tokens;
   const double between = std::max(whole - 2, 0.0) / 2;
   std::vector<CountedStep> steps;
-  steps.push_back(counted(prompts * (1 + between), {0, 0, 1, chunk_tokens, 0}));
+  steps.push_back(counted(prompts * (1 + between), {0, 0, 1, chunk_tokens, cached}));
   if (whole > 1) {
-    steps.push_back(
-        counted(prompts * (1 + between), {0, 0, 1, chunk_tokens, (whole - 1) * chunk_tokens}));
+    steps.push_back(counted(prompts * (1 + between),
+                            {0, 0, 1, chunk_tokens, cached + (whole - 1) * chunk_tokens}));
   }
-  if (rest > 0) steps.push_back(counted(prompts, {0, 0, 1, rest, whole * chunk_tokens}));
+  if (rest > 0) steps.push_back(counted(prompts, {0, 0, 1, rest, cached + whole * chunk_tokens}));
   return steps;
 }
 
@@ -74,11 +78,12 @@ WorkerSteps::WorkerSteps(const StepModel* step, const RequestShape& requests,
 
 void WorkerSteps::ask_prompts() {
   const auto dp = static_cast<double>(step_->worker().layout.dp);
-  const double input = requests_.new_tokens();
+  const PromptTokens prompt = requests_.prompt();
   const double chunk = limits_.chunk_tokens;
-  most_side_ = std::clamp(std::floor(chunk / input), 1.0, std::max(1.0, limits_.sequences / dp));
-  alone_ = prompt_steps(*step_, input, 1, chunk);
-  full_ = most_side_ > 1 ? prompt_steps(*step_, input, most_side_, chunk) : alone_;
+  most_side_ =
+      std::clamp(std::floor(chunk / prompt.added), 1.0, std::max(1.0, limits_.sequences / dp));
+  alone_ = prompt_steps(*step_, prompt, 1, chunk);
+  full_ = most_side_ > 1 ? prompt_steps(*step_, prompt, most_side_, chunk) : alone_;
 }
 
 WorkerSteps WorkerSteps::with_chunk(double chunk_tokens) const {

@@ -12,14 +12,20 @@ struct BatchLimits {
   double sequences = 256;
 };
 
+/// What a step computes of a prompt, and what it only attends to.
+struct PromptTokens {
+  double added = 0;   ///< New ones.
+  double cached = 0;  ///< That a prefix cache has.
+};
+
 /// Requests alike.
 struct RequestShape {
   double input_tokens = 0, output_tokens = 0;
   double cached_share = 0;  ///< Of the input, what a prefix cache has already.
 
-  double new_tokens() const;  ///< Of the input, at least one.
-  double outputs() const;     ///< At least one.
-  double context() const;     ///< Mean tokens in the cache while it decodes.
+  PromptTokens prompt() const;  ///< At least one new token.
+  double outputs() const;       ///< At least one.
+  double context() const;       ///< Mean tokens in the cache while it decodes.
 };
 
 /// So many steps of one shape.
@@ -31,8 +37,8 @@ struct CountedStep {
 
 /// The steps of `prompts` prompts side by side on each attention rank. Prompts longer than a chunk
 /// take several steps; shorter ones share one.
-std::vector<CountedStep> prompt_steps(const StepModel& step, double input_tokens, double prompts,
-                                      double chunk_tokens);
+std::vector<CountedStep> prompt_steps(const StepModel& step, const PromptTokens& tokens,
+                                      double prompts, double chunk_tokens);
 
 /// What the steps of one worker take that serves requests alike, kept apart from the engine's
 /// figures: all kernels are asked once, at batches 1, 2, 3, 4, 6, 8, 12 … of an attention rank, and

@@ -93,6 +93,21 @@ TEST(LaunchReader, ReadsSglang) {
   EXPECT_EQ(copies.draft_tokens, 3);
 }
 
+/// As launch_lines() writes it.
+TEST(LaunchReader, ReadsWhatWorkersAreFor) {
+  const LaunchedService service = read_launch_lines(
+      "# 12 prefill workers in fp8, 1 GPU each\nvllm serve m\n"
+      "# 1 decode worker in int4, 8 GPUs each\nvllm serve m -tp 8\n",
+      "run.sh");
+  ASSERT_EQ(service.workers.size(), 2U);
+  EXPECT_EQ(service.workers[0].role, WorkerRole::prompts);
+  EXPECT_EQ(service.workers[0].workers, 12);
+  EXPECT_EQ(service.workers[0].precision, "fp8");
+  EXPECT_EQ(service.workers[1].role, WorkerRole::decoding);
+  EXPECT_EQ(service.workers[1].workers, 1);
+  EXPECT_EQ(service.workers[1].precision, "int4");
+}
+
 TEST(LaunchReader, ReadsTensorRtLlmAndItsFile) {
   const std::string here =
       "cat > ./extra.yml <<EOF\n"

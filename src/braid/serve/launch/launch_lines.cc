@@ -20,12 +20,12 @@ bool is_quantised_at_start(const WorkerPlan& of, const LaunchNames& names) {
          format.experts == "fp8";
 }
 
-/// "# 6 workers of prompts in fp8, 1 GPU each"
+/// "# 6 prefill workers in fp8, 1 GPU each"
 std::string headline(const WorkerPlan& of, WorkerRole role) {
-  const char* what = role == WorkerRole::prompts    ? " of prompts"
-                     : role == WorkerRole::decoding ? " of decoding"
-                                                    : "";
-  return fmt::format("# {}{} in {}, {} each\n", counted(of.workers, "worker"), what, of.format.name,
+  const char* what = role == WorkerRole::prompts    ? "prefill worker"
+                     : role == WorkerRole::decoding ? "decode worker"
+                                                    : "worker";
+  return fmt::format("# {} in {}, {} each\n", counted(of.workers, what), of.format.name,
                      counted(of.layout.devices(), "GPU"));
 }
 

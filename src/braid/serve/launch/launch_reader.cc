@@ -73,25 +73,30 @@ std::vector<std::string> words_of(const std::string& line) {
   return words;
 }
 
-/// "# 6 workers of prompts in fp8, 1 GPUs each"
+/// "# 6 prefill workers in fp8, 1 GPU each"; also "# 6 workers of prompts in fp8".
 std::optional<Headline> headline_of(const std::string& line) {
   const std::vector<std::string> words = words_of(line);
   constexpr std::size_t kMostDigits = 6;
-  const bool form =
-      words.size() >= 3 && words[0] == "#" && (words[2] == "workers" || words[2] == "worker") &&
-      words[1].size() <= kMostDigits && std::all_of(words[1].begin(), words[1].end(), is_digit);
-  if (!form || words[1].empty()) return std::nullopt;
-  Headline result;
-  result.workers = std::stoll(words[1]);
-  std::size_t next = 3;
-  const auto follows = [&](std::string_view word) {
-    return next + 1 < words.size() && words[next] == word;
+  const auto is_at = [&](std::size_t at, std::string_view word) {
+    return at < words.size() && words[at] == word;
   };
-  if (follows("of") && (words[next + 1] == "prompts" || words[next + 1] == "decoding")) {
-    result.role = words[next + 1] == "prompts" ? WorkerRole::prompts : WorkerRole::decoding;
-    next += 2;
-  }
-  if (follows("in")) result.precision = words[next + 1];
+  const bool counts = words.size() >= 3 && words[0] == "#" && !words[1].empty() &&
+                      words[1].size() <= kMostDigits &&
+                      std::all_of(words[1].begin(), words[1].end(), is_digit);
+  if (!counts) return std::nullopt;
+  Headline result;
+  std::size_t next = 2;
+  const auto take_role = [&](std::size_t at, std::string_view prompts, std::string_view decoding) {
+    const bool known = is_at(at, prompts) || is_at(at, decoding);
+    if (known) result.role = is_at(at, prompts) ? WorkerRole::prompts : WorkerRole::decoding;
+    return known;
+  };
+  if (take_role(next, "prefill", "decode")) ++next;
+  if (!is_at(next, "workers") && !is_at(next, "worker")) return std::nullopt;
+  result.workers = std::stoll(words[1]);
+  ++next;
+  if (is_at(next, "of") && take_role(next + 1, "prompts", "decoding")) next += 2;
+  if (is_at(next, "in") && next + 1 < words.size()) result.precision = words[next + 1];
   return result;
 }
 
@@ -260,9 +265,9 @@ class LaunchReader {
       return;
     }
     throw Error(Where{file_, 0, ""},
-                "this is not one engine's workers that do all, nor its workers of prompts and of "
-                "decoding, one command for each kind",
-                "put a line '# 2 workers of prompts' or '# 1 workers of decoding' above each");
+                "this is not one engine's aggregated workers, nor its prefill and decode workers, "
+                "one command for each kind",
+                "put a line '# 2 prefill workers' or '# 1 decode worker' above each");
   }
 
   LaunchScript script_;

@@ -36,7 +36,7 @@ struct LaunchedWorker {
 
 /// What command lines say of a service.
 struct LaunchedService {
-  std::vector<LaunchedWorker> workers;  ///< One that does all, or one of prompts and of decoding.
+  std::vector<LaunchedWorker> workers;  ///< One aggregated, or a prefill and a decode one.
   std::vector<std::string> unknown;     ///< Arguments nothing is known of, as they are written.
   std::vector<std::string> notes;       ///< What is said and not modelled, one sentence each.
 };
@@ -45,7 +45,7 @@ struct LaunchedService {
 bool is_launch_text(std::string_view text);
 
 /// Reads `vllm serve …`, `python -m sglang.launch_server …` and `trtllm-serve …`: a command line, a
-/// script, or what launch_lines() writes. A comment "# 6 workers of prompts in fp8" tells of the
+/// script, or what launch_lines() writes. A comment "# 6 prefill workers in fp8" tells of the
 /// next command. A file of TensorRT-LLM's options is what the script writes to it (cat > FILE
 /// <<EOF), or what `text_of_file` gives. Throws Error for numbers that cannot be, for a script that
 /// starts none of these or more than one service, and where workers of two kinds do not say which

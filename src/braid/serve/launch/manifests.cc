@@ -89,7 +89,7 @@ Json model_server(const WorkerPods& pods, const LaunchNames& names) {
   return container;
 }
 
-/// Sends a request to a worker of prompts first, then to the decoding one beside it.
+/// Sends a request to a prefill worker first, then to the decode one beside it.
 Json routing_sidecar(const EngineManifest& engine) {
   Json sidecar = {{"name", "routing-proxy"}, {"image", "REPLACE_ROUTING_SIDECAR_IMAGE"}};
   sidecar["args"] = {"--port=8000"};

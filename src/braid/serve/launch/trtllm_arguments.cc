@@ -164,7 +164,7 @@ std::string trtllm_line(const WorkerPlan& of, const LaunchNames& names, WorkerRo
   extra += "enable_chunked_prefill: true\\n";
   if (of.format.cache == "fp8") extra += "kv_cache_config: {dtype: fp8}\\n";
   if (role != WorkerRole::all) extra += "cache_transceiver_config: {backend: DEFAULT}\\n";
-  // Not for workers of prompts alone (examples/backends/trtllm/engine_configs of Dynamo).
+  // Not for prefill workers (examples/backends/trtllm/engine_configs of Dynamo).
   if (role == WorkerRole::prompts) extra += "disable_overlap_scheduler: true\\n";
   if (of.draft_tokens > 0) {
     extra += fmt::format(
