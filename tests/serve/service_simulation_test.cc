@@ -88,6 +88,25 @@ TEST(ServiceSimulation, AgreesWithTheSteadyState) {
   }
 }
 
+/// Attention groups begin their prompts together in both.
+TEST(ServiceSimulation, AgreesWithTheSteadyStateOfAttentionGroups) {
+  const ServingFixture with("gpt-oss-120b", "dgx-h100:8", "vllm");
+  ServingJob job = with.job(1024, 512);
+  job.ttft_s = job.tpot_s = 100;
+  const ServingPlan plan = plan_of(with, {1, 1, 8, 1, 8, 1}, 2048);
+  for (const double batch : {64.0, 256.0, 768.0}) {
+    ServingPlan limited = plan;
+    limited.decode.limits.sequences = batch;
+    const StatedTimes field = stated_times(limited, job);
+    const double rate = field.plan.requests_per_s;
+    const std::vector<TracedRequest> requests = poisson_requests(rate, 8000, {0, 1024, 512}, 5);
+    const std::vector<RequestTimes> times = simulate_service(plan, job, requests);
+    const double tpot_s =
+        mean_of({times.begin() + 3000, times.begin() + 6000}, 0, &RequestTimes::tpot_s);
+    EXPECT_NEAR(tpot_s, field.plan.tpot_s, 0.12 * field.plan.tpot_s) << batch;
+  }
+}
+
 /// Prefill workers with requests alike are queues with fixed times of service.
 TEST(ServiceSimulation, PromptsWaitAsQueuesDo) {
   ServingFixture with("llama-3-8b", "dgx-h100:8", "vllm");

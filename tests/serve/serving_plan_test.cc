@@ -46,6 +46,34 @@ TEST(ServingPlan, IsTheBestOfItsSpace) {
   }
 }
 
+/// Where prompts take most of the time, few sequences of a batch decode, and their steps are
+/// shorter than those of a full batch, which alone would miss the target.
+TEST(ServingPlan, IsTheBestOfItsSpaceWherePromptsTakeMostOfTheTime) {
+  for (const char* engine : {"sglang", "trtllm"}) {
+    const ServingFixture with("llama-3-8b", "dgx-h100:2", engine);
+    for (const double output : {1.0, 8.0, 32.0}) {
+      for (const double tpot_s : {0.004, 0.008, 0.02}) {
+        ServingJob job = with.job(8000, output);
+        job.disaggregated = false;
+        job.ttft_s = 10;
+        job.tpot_s = tpot_s;
+        const ServingOutcome found = plan_serving(job);
+        const ServingOutcome all = plan_serving_exhaustively(job);
+        ASSERT_EQ(found.plan.has_value(), all.plan.has_value()) << engine << output << tpot_s;
+        if (!found.plan) continue;
+        EXPECT_DOUBLE_EQ(found.plan->requests_per_s_per_device(),
+                         all.plan->requests_per_s_per_device())
+            << engine << " " << output << " " << tpot_s;
+        for (const ServingPoint& point : found.front) {
+          if (point.tpot_s > tpot_s || point.ttft_s > job.ttft_s) continue;
+          EXPECT_LE(point.tokens_per_s_per_device,
+                    found.plan->requests_per_s_per_device() * output * (1 + 1e-9));
+        }
+      }
+    }
+  }
+}
+
 /// One layer of latent attention on devices that have room for two sequences beside its weights:
 /// tensor parallelism makes room, and caches sharded by tokens use it.
 TEST(ServingPlan, ShardedCachesAreSearchedExactly) {

@@ -111,9 +111,10 @@ std::string rate_text(const ServingPlan& plan, const std::optional<RatedService>
   }
   text += fmt::format(
       ", and {} ({}) where they come at random: the fewest that hold both targets in a simulation "
-      "of {} of them.\n"
+      "of {} of them{}.\n"
       "Simulated: TTFT {} ms, {} ms of it until the prompt's step, TPOT {} ms.\n",
       counted(found->plan.devices, "GPU"), workers_text(found->plan), kSimulatedRequests,
+      found->parts > 1 ? fmt::format(", in {} services side by side", found->parts) : "",
       four_figures(1e3 * found->plan.ttft_s), four_figures(1e3 * found->waiting_s),
       four_figures(1e3 * found->plan.tpot_s));
   if (found->predicted_s) {
@@ -123,11 +124,9 @@ std::string rate_text(const ServingPlan& plan, const std::optional<RatedService>
 }
 
 Json to_json(const RatedService& found) {
-  Json json = {{"devices", found.plan.devices},
-               {"decode_workers", found.plan.decode.workers},
-               {"ttft_s", found.plan.ttft_s},
-               {"tpot_s", found.plan.tpot_s},
-               {"waiting_s", found.waiting_s}};
+  Json json = {{"devices", found.plan.devices}, {"decode_workers", found.plan.decode.workers},
+               {"ttft_s", found.plan.ttft_s},   {"tpot_s", found.plan.tpot_s},
+               {"waiting_s", found.waiting_s},  {"parts", found.parts}};
   if (found.predicted_s) json["waiting_by_queueing_s"] = *found.predicted_s;
   if (found.plan.disaggregated) json["prefill_workers"] = found.plan.prefill.workers;
   return json;

@@ -141,7 +141,7 @@ void print_plan(const ServingOutcome& outcome, const ServePlanOptions& options,
   for (const std::string& note : notes_of(outcome, options, job)) fmt::print("{}\n", note);
   fmt::print("TTFT {:.0f} ms, TPOT {:.1f} ms, {:.0f} output tokens/s a GPU\n", 1e3 * plan.ttft_s,
              1e3 * plan.tpot_s, plan.requests_per_s_per_device() * job.output_tokens);
-  fmt::print("Targets: TTFT {:.4g} ms, TPOT {:.4g} ms\n", 1e3 * job.ttft_s, 1e3 * job.tpot_s);
+  fmt::print("Targets: TTFT {:.10g} ms, TPOT {:.10g} ms\n", 1e3 * job.ttft_s, 1e3 * job.tpot_s);
   const ServingIntervals sure = intervals_of(plan, job);
   fmt::print("80 % of such services: TTFT {:.0f} to {:.0f} ms, TPOT {:.1f} to {:.1f} ms\n\n",
              1e3 * plan.ttft_s * sure.ttft.low, 1e3 * plan.ttft_s * sure.ttft.high,

@@ -154,16 +154,19 @@ std::int64_t fewest_workers(std::int64_t least, std::int64_t first, const Holds&
   return held;
 }
 
+/// Requests that come while one is answered, within the targets.
+double under_way(const ServingJob& job, double rate) {
+  return rate * (job.ttft_s + job.output_tokens * job.tpot_s);
+}
+
 /// A service at a rate, with any numbers of workers.
 class RateSearch {
  public:
   RateSearch(const ServingPlan& plan, const ServingJob& job, double rate)
       : plan_(plan), job_(job), rate_(rate), pools_(plan, job) {
-    const double answer_s = job.ttft_s + job.output_tokens * job.tpot_s;
-    const double answers = std::ceil(rate * answer_s);
-    constexpr double kMostEarlier = 200'000, kMostLater = 100'000;
-    earlier_ = static_cast<std::size_t>(std::min(kMostEarlier, kAnswersBefore * answers));
-    const auto later = static_cast<std::size_t>(std::min(kMostLater, answers));
+    const double answers = std::ceil(under_way(job, rate));
+    earlier_ = static_cast<std::size_t>(kAnswersBefore * answers);
+    const auto later = static_cast<std::size_t>(answers);
     constexpr std::uint64_t kSeed = 1;
     requests_ = poisson_requests(rate, earlier_ + kSimulatedRequests + later, each_of(job), kSeed);
   }
@@ -223,7 +226,7 @@ class RateSearch {
     std::optional<double> predicted_s;
     if (pools_.prefill() != nullptr) predicted_s = predicted_wait_s();
     if (predicted_s && !std::isfinite(*predicted_s)) predicted_s.reset();
-    return {plan_, waiting_s_, predicted_s};
+    return {plan_, waiting_s_, predicted_s, 1};
   }
 
   /// Groups of prefill workers are servers of full steps.
@@ -249,7 +252,16 @@ class RateSearch {
 
 std::optional<RatedService> smallest_service(const ServingPlan& plan, const ServingJob& job,
                                              double rate) {
-  return RateSearch(plan, job, rate).run();
+  constexpr double kMostRequests = 300'000;
+  const double parts = std::ceil((kAnswersBefore + 1) * under_way(job, rate) / kMostRequests);
+  std::optional<RatedService> found = RateSearch(plan, job, rate / parts).run();
+  if (!found || parts == 1) return found;
+  found->parts = static_cast<std::int64_t>(parts);
+  found->plan.decode.workers *= found->parts;
+  found->plan.prefill.workers *= found->parts;
+  found->plan.devices *= found->parts;
+  found->plan.requests_per_s = rate;
+  return found;
 }
 
 std::vector<RequestTimes> simulate_service(const ServingPlan& plan, const ServingJob& job,

@@ -40,18 +40,21 @@ struct RatedService {
   ServingPlan plan;  ///< With the numbers of workers that hold; its rate and times are simulated.
   double waiting_s = 0;               ///< Mean, until a prompt's step begins.
   std::optional<double> predicted_s;  ///< The same of prefill workers by mean_wait_s().
+  /// Services side by side that the workers are dealt to, each with its part of the requests.
+  std::int64_t parts = 1;
 };
 
 /// `plan` with the fewest workers whose mean TTFT and TPOT, over kSimulatedRequests of the job's
 /// lengths that come at random at `rate` a second, hold the targets. kAnswersBefore times as many
 /// requests as come while one is answered come before and do not count, and as many as come
-/// meanwhile after them, up to 200,000 and 100,000: the counted ones are served amid others like
-/// them. No fewer workers than can keep up for ever (SimulatedSteps::most_requests_per_s()). Of two
-/// kinds, first as few decode workers as hold the TPOT, then prefill workers; `plan` says what rate
-/// one of each has. nullopt: kMostSimulatedWorkers of a kind do not, or would not keep up. Cost:
-/// some ten simulations.
+/// meanwhile after them: the counted ones are served amid others like them. Where these are more
+/// than 300,000, a part of the service is simulated that has so many, and multiplied: a little more
+/// than the fewest. No fewer workers than can keep up for ever
+/// (SimulatedSteps::most_requests_per_s()). Of two kinds, first as few decode workers as hold the
+/// TPOT, then prefill workers; `plan` says what rate one of each has. nullopt:
+/// kMostSimulatedWorkers of a kind do not, or would not keep up. Cost: some ten simulations.
 inline constexpr std::int64_t kMostSimulatedWorkers = 256;
-inline constexpr std::size_t kSimulatedRequests = 2000;
+inline constexpr std::size_t kSimulatedRequests = 10'000;
 inline constexpr double kAnswersBefore = 3;
 std::optional<RatedService> smallest_service(const ServingPlan& plan, const ServingJob& job,
                                              double rate);

@@ -85,6 +85,7 @@ class ServingSearch {
   std::vector<std::int64_t> draft_choices(const ServingLayout& layout) const;
   void search_aggregated();
   void try_aggregated(const BatchChoice& choice);
+  bool may_hold(const ServingOption& option, const WorkerSteps& steps, double batch) const;
   void search_disaggregated();
   HalfChoice prompts_of(ServingOption& option);
   HalfChoice decoding_of(const ServingOption& option) const;
@@ -255,12 +256,24 @@ void ServingSearch::consider(ServingPlan plan) {
   if (!outcome_.plan || better(plan, *outcome_.plan)) outcome_.plan = std::move(plan);
 }
 
+/// False where a prompt alone misses one target, or as few sequences as may decode the other.
+bool ServingSearch::may_hold(const ServingOption& option, const WorkerSteps& steps,
+                             double batch) const {
+  const EngineFigures& figures = option.engine->figures;
+  const TimeFactors& factors = option.aggregated;
+  const double prompt_s = figures.request_s + steps.prompts_s(1, figures);
+  const double step_s = steps.decode_s(kLeastDecoding * batch, figures);
+  return factors.ttft * prompt_s <= job_.ttft_s && factors.tpot * step_s <= job_.tpot_s;
+}
+
 void ServingSearch::try_aggregated(const BatchChoice& choice) {
   ServingOption& option = *choice.option;
   const double batch = option.batches[choice.batch];
   for (std::size_t chunk = 0; chunk < kChunkSizes.size(); ++chunk) {
     if (batch > option.held[chunk]) continue;
-    const ServingTimes found = times(option, steps_of(option, chunk), batch);
+    const WorkerSteps& steps = steps_of(option, chunk);
+    if (!exhaustive_ && !may_hold(option, steps, batch)) continue;
+    const ServingTimes found = times(option, steps, batch);
     ServingPlan plan;
     plan.decode = option.plan(job_.system->device_count / option.layout.devices(),
                               {kChunkSizes[chunk], batch});
@@ -276,11 +289,15 @@ void ServingSearch::try_aggregated(const BatchChoice& choice) {
 void ServingSearch::search_aggregated() {
   std::vector<BatchChoice> choices;
   for (const auto& option : options_) {
+    // While prompts run, fewer than the batch may decode, each step of them shorter: of a batch up
+    // to B the most that any number of sequences up to B answers, which is so at a size that was
+    // asked, as times between are interpolated.
+    double most = 0;
     for (std::size_t i = 0; i < option->batches.size(); ++i) {
       const double decode_s = option->aggregated.tpot * option->decode_s[i];
-      if (decode_s > job_.tpot_s && !exhaustive_) continue;
-      choices.push_back({option.get(), i,
-                         option->batches[i] / (job_.output_tokens * decode_s * option->devices())});
+      most =
+          std::max(most, option->batches[i] / (job_.output_tokens * decode_s * option->devices()));
+      choices.push_back({option.get(), i, most});
     }
   }
   std::stable_sort(choices.begin(), choices.end(),

@@ -102,8 +102,9 @@ inline constexpr std::array kChunkSizes = {2048.0, 4096.0, 8192.0, 16384.0};
 void check_context(const ServingJob& job);
 
 /// The plan of that space with most requests a second and device within both targets; of those the
-/// one with fewest devices to a worker. Exact: options are looked at in the order of a bound,
-/// `B / (output · decode(B))` per device, until it is below the best. Throws Error where the chip
+/// one with fewest devices to a worker. Exact: options are looked at in the order of a bound, the
+/// most of `b / (output · decode(b))` per device for b up to the batch, until it is below the best.
+/// Throws Error where the chip
 /// has kernels for none of the formats, for a context beyond the model's, and for a draft model
 /// that cannot draft for it (check_draft()).
 ServingOutcome plan_serving(const ServingJob& job);

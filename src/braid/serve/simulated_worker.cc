@@ -166,9 +166,14 @@ void SimulatedWorker::take_prompts() {
     waiting_.pop_front();
     if (work_ == SimulatedWork::all) admit(request);
   }
-  const double step_s = steps_->prompts_s(tokens, std::ceil(count / groups));
-  const double busy_s =
-      steps_->step_factor() * step_s / static_cast<double>(steps_->worker().layout.pp);
+  const double side = std::ceil(count / groups);
+  const double step_s = steps_->prompts_s(tokens, side);
+  // Attention groups step together and begin their prompts together, as far as there are others
+  // under way: prompts that come one by one share steps with those of other groups.
+  const double together =
+      std::max(count, std::min(groups * side, static_cast<double>(running_.size())));
+  const double busy_s = steps_->step_factor() * step_s * count / together /
+                        static_cast<double>(steps_->worker().layout.pp);
   const double held_up = steps_->worker().engine->figures.stall;
   const std::size_t before = running_.size() - (work_ == SimulatedWork::all ? taken.size() : 0);
   const double decode_s = before == 0

@@ -53,8 +53,8 @@ ServingTimes steady_state(const WorkerSteps& steps, const EngineFigures& figures
         queue_s;
     times.ttft_s = figures.request_s + step_s + times.waiting_s;
     times.sequences = sequences;
-    const double next =
-        std::clamp(load.concurrency - times.requests_per_s * times.ttft_s, 0.05 * most, most);
+    const double next = std::clamp(load.concurrency - times.requests_per_s * times.ttft_s,
+                                   kLeastDecoding * most, most);
     if (std::abs(next - sequences) < 1e-4 * most) break;
     sequences = 0.5 * (sequences + next);
   }

@@ -33,6 +33,9 @@ ServingTimes corrected(ServingTimes times, const TimeFactors& factors);
 /// Steps that steady_state() looks at, at most.
 inline constexpr int kMostSteadySteps = 30;
 
+/// Of the sequences that may run, the share that decodes at least in steady_state().
+inline constexpr double kLeastDecoding = 0.05;
+
 /// The mean-field steady state of one worker that does both, prompts and decoding:
 ///
 ///     tpot = decode(B) + stall · (B - 1) · prompt / output

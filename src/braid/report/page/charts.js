@@ -12,7 +12,9 @@ const colour = (group) => kColours[group % kColours.length];
 const shape = (group) => kShapes[Math.floor(group / kColours.length) % kShapes.length];
 
 const digits = (value, count = 4) => String(Number(value.toPrecision(count)));
-const GiB = (bytes) => `${digits(bytes / 2 ** 30)} GiB`;
+// As the terminal writes figures: zeros at the end count.
+const fourDigits = (value) => (value === 0 ? "0" : Math.abs(value) >= 999.95 ? value.toFixed(0) : value.toPrecision(4));
+const GiB = (bytes) => `${fourDigits(bytes / 2 ** 30)} GiB`;
 
 // The unit that all marks of a time axis share.
 function timeUnit(span) {
@@ -22,7 +24,7 @@ function timeUnit(span) {
 }
 function duration(seconds) {
   const unit = timeUnit(seconds * 2);
-  return `${digits(seconds / unit.scale)} ${unit.name}`;
+  return `${fourDigits(seconds / unit.scale)} ${unit.name}`;
 }
 // The multiple of a unit that all marks of an axis count in: of 3e18 FLOP/s EFLOP/s, of 2e6 USD million USD.
 function multiple(most, unit) {
