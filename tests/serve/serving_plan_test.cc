@@ -276,6 +276,28 @@ TEST(ServingPlan, MoreMemoryBandwidthAndDevicesNeverHurt) {
   EXPECT_GE(best(larger.job(1024, 128)), base);
 }
 
+/// The same for other models, engines and kinds of service.
+TEST(ServingPlan, MoreMemoryAndBandwidthNeverHurtOthersEither) {
+  for (const char* model : {"gpt-oss-120b", "qwen3-32b"}) {
+    for (const char* engine : {"vllm", "sglang", "trtllm"}) {
+      for (const double tpot_s : {0.01, 0.04}) {
+        SCOPED_TRACE(std::string(model) + " " + engine + " " + std::to_string(tpot_s));
+        ServingFixture with(model, "dgx-h100:4", engine);
+        ServingJob job = with.job(3000, 200);
+        job.tpot_s = tpot_s;
+        double before = best(job);
+        with.system.groups.front().chip.memory.bytes *= 1.4;
+        double now = best(job);
+        EXPECT_GE(now, before * (1 - 1e-9));
+        before = now;
+        with.system.groups.front().chip.memory.bytes_per_s *= 1.4;
+        now = best(job);
+        EXPECT_GE(now, before * (1 - 1e-9));
+      }
+    }
+  }
+}
+
 TEST(ServingPlan, LooserTargetsNeverHurt) {
   const ServingFixture with("llama-3-8b", "dgx-h100:2", "sglang");
   double before = 0;
