@@ -50,7 +50,9 @@ std::optional<std::vector<Bitset>> downsets(const Dag& dag, std::size_t limit) {
       open.back().set.set(node);
     }
   }
-  std::sort(sets.begin(), sets.end(), smaller_downset);
+  // Not the function itself, calls of which would not be inlined.
+  std::sort(sets.begin(), sets.end(),
+            [](const Bitset& a, const Bitset& b) { return smaller_downset(a, b); });
   return sets;
 }
 
