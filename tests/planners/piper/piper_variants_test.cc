@@ -183,7 +183,7 @@ double brute_force_equi(const PiperProblem& problem) {
 
 void expect_equi(const char* variant, unsigned seed, bool with_tp) {
   std::mt19937_64 random(seed);
-  int infeasible = 0;
+  int infeasible = 0, unfinished = 0;
   for (int i = 0; i < 10'000; ++i) {
     PiperProblem problem = random_with_recomputation(random, i);
     // Layers of one kind would be blocks.
@@ -201,9 +201,24 @@ void expect_equi(const char* variant, unsigned seed, bool with_tp) {
     expect_answer(problem, solution, best);
     if (::testing::Test::HasFatalFailure()) FAIL() << variant << " " << i;
     infeasible += best == kInfinity ? 1 : 0;
+    // What the work does not suffice for is in the bound.
+    PiperSearchLimits few;
+    few.work = 1 + i % 4;
+    const PiperSolution part = find_piper_variant(variant).solve(problem, few);
+    EXPECT_NE(part.status, best < kInfinity ? Status::infeasible : Status::optimal) << i;
+    EXPECT_LE(part.bound, best * (1 + 1e-9)) << i;
+    if (!part.stages.empty()) {
+      EXPECT_GE(part.time, best * (1 - 1e-9)) << i;
+    }
+    if (part.status == Status::optimal) {
+      EXPECT_LE(part.time, best * (1 + 1e-9)) << i;
+    }
+    const bool done = part.status == Status::optimal || part.status == Status::infeasible;
+    unfinished += done ? 0 : 1;
   }
   EXPECT_GT(infeasible, 500);
   EXPECT_LT(infeasible, 8000);
+  EXPECT_GT(unfinished, 500);
 }
 
 TEST(PiperVariants, EquiAgreesWithBruteForce) { expect_equi("equi", 56, true); }

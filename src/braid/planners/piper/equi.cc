@@ -172,8 +172,12 @@ bool is_in_order(const PiperProblem& problem, const Cut& cut) {
 class Equi {
  public:
   /// `cut`: the layers that are cut evenly.
-  Equi(const PiperProblem& problem, const Layers& cut)
-      : problem_(problem), cut_(cut), dps_(piper_dp_degrees(problem)), pricer_(problem) {
+  Equi(const PiperProblem& problem, const Layers& cut, const PiperSearchLimits& limits)
+      : problem_(problem),
+        cut_(cut),
+        limits_(limits),
+        dps_(piper_dp_degrees(problem)),
+        pricer_(problem) {
     best_.time = kInfinity;
     for (const PiperNode& node : problem.nodes) {
       for (const PiperDegree& degree : node.degrees) tps_.push_back(degree.tp);
@@ -182,15 +186,43 @@ class Equi {
     tps_.erase(std::unique(tps_.begin(), tps_.end()), tps_.end());
   }
 
-  /// Whether a cut into so many stages, `runs` of which the layers are dealt to, may be faster than
-  /// the best so far.
-  bool may_improve(std::size_t stages, std::size_t runs) {
+  /// Tries the cut that `make` makes, into so many stages, `runs` of which the layers are dealt to,
+  /// where it may be faster than the best so far. Once the work is spent its bound counts instead.
+  template <class Make>
+  void try_count(std::size_t stages, std::size_t runs, const Make& make) {
+    const double bound_s = least_of_s(stages, runs);
+    if (bound_s >= best_.time) return;
+    if (limits_.work > 0 && best_.work >= limits_.work) {
+      left_s_ = std::min(left_s_, bound_s);
+      return;
+    }
+    try_cut(make());
+    if (limits_.progress) limits_.progress(best_.time, 0, best_.work);
+  }
+
+  PiperSolution finish() {
+    best_.bound = std::min(best_.time, left_s_);
+    if (best_.stages.empty()) {
+      best_.status = left_s_ < kInfinity ? Status::budget_exhausted : Status::infeasible;
+      best_.time = best_.bound = 0;
+    } else {
+      best_.status = left_s_ < best_.time ? Status::feasible : Status::optimal;
+    }
+    return best_;
+  }
+
+ private:
+  /// What no cut into so many stages, `runs` of which the layers are dealt to, beats.
+  double least_of_s(std::size_t stages, std::size_t runs) {
     const std::size_t largest = (cut_.size() + runs - 1) / runs;
     const auto count = static_cast<std::int64_t>(stages);
-    return std::any_of(tps_.begin(), tps_.end(), [&](int tp) {
-      return least_s(count, tp, false, largest) < best_.time ||
-             least_s(count, tp, true, largest) < best_.time;
-    });
+    double bound_s = kInfinity;
+    for (const int tp : tps_) {
+      for (const bool recompute : {false, true}) {
+        bound_s = std::min(bound_s, least_s(count, tp, recompute, largest));
+      }
+    }
+    return bound_s;
   }
 
   void try_cut(const Cut& cut) {
@@ -200,14 +232,6 @@ class Equi {
     }
   }
 
-  PiperSolution finish() {
-    if (best_.stages.empty()) return {};
-    best_.status = Status::optimal;
-    best_.bound = best_.time;
-    return best_;
-  }
-
- private:
   /// What layers take, run one way.
   struct LayerTimes {
     double all_s = 0;
@@ -302,34 +326,38 @@ class Equi {
 
   const PiperProblem& problem_;
   const Layers& cut_;
+  const PiperSearchLimits& limits_;
   std::vector<std::int64_t> dps_;
   std::vector<int> tps_;
   std::map<std::pair<int, bool>, LayerTimes> layers_s_;
   PiperStagePricer pricer_;
   PiperSolution best_;
+  double left_s_ = kInfinity;  ///< The least bound of what the work did not suffice for.
 };
 
 }  // namespace
 
-PiperSolution solve_equi(const PiperProblem& problem, const PiperSearchLimits&) {
+PiperSolution solve_equi(const PiperProblem& problem, const PiperSearchLimits& limits) {
   check_flat(problem, "equi");
   const auto most = static_cast<std::size_t>(std::min(problem.devices, problem.micro_batches));
   if (const auto found = find_blocks(problem)) {
-    Equi equi(problem, found->blocks);
+    Equi equi(problem, found->blocks, limits);
     for (const bool apart : {false, true}) {
       if (apart && (found->before.empty() || found->after.empty())) continue;
       for (std::size_t stages = 1; stages <= found->blocks.size(); ++stages) {
-        if (stages + (apart ? 2 : 0) > most) break;
-        if (!equi.may_improve(stages + (apart ? 2 : 0), stages)) continue;
-        equi.try_cut(cut_evenly(found->blocks, stages, found->before, found->after, apart));
+        const std::size_t count = stages + (apart ? 2 : 0);
+        if (count > most) break;
+        equi.try_count(count, stages, [&] {
+          return cut_evenly(found->blocks, stages, found->before, found->after, apart);
+        });
       }
     }
     return equi.finish();
   }
   const Layers order = depth_first_order(problem);
-  Equi equi(problem, order);
+  Equi equi(problem, order, limits);
   for (std::size_t stages = 1; stages <= std::min(most, order.size()); ++stages) {
-    if (equi.may_improve(stages, stages)) equi.try_cut(cut_evenly(order, stages));
+    equi.try_count(stages, stages, [&] { return cut_evenly(order, stages); });
   }
   return equi.finish();
 }
