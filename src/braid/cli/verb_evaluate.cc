@@ -25,7 +25,7 @@
 #include "braid/planners/job/outcomes.h"
 #include "braid/planners/trainer_choice.h"
 #include "braid/report/plan_assumptions.h"
-#include "braid/trainers/own_options.h"
+#include "braid/trainers/exchange/own_options.h"
 
 namespace braid {
 namespace {
@@ -204,7 +204,7 @@ Error as_of_run(const Error& error, const Import& from, const EvaluateOptions& o
   if (!error.where().file.empty() || !is_not_written(key, verb)) return error;
   const std::string name = name_of_from(options);
   const std::string text = name == "--from" ? options.stated.from : read_file(name);
-  const std::optional<Where> said = where_said(text, name, from.trainer, key);
+  const std::optional<Where> said = where_said(text, name, from.own_options, key);
   return said ? Error(*said, std::string(error.what()).substr(key.size() + 2)) : error;
 }
 

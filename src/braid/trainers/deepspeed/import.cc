@@ -17,6 +17,12 @@
 namespace braid {
 namespace {
 
+constexpr OwnOption kOwnOptions[] = {{"--tp", "autotp_size"},
+                                     {"--cp", "sequence_parallel_size"},
+                                     {"--ep", "autoep_size"},
+                                     {"--micro-batch", "train_micro_batch_size_per_gpu"},
+                                     {"--global-batch", "train_batch_size"}};
+
 constexpr std::int64_t kMostSamples = 1 << 30;
 
 /// A count; null and "auto", which Hugging Face's Trainer fills in, are "not given".
@@ -197,6 +203,7 @@ Import import_deepspeed(std::string_view text, const std::string& file,
   GivenArguments given = as_arguments(settings, file);
   Import run;
   run.trainer = "deepspeed";
+  run.own_options = kOwnOptions;
   Parallelism& p = run.parallel;
   p.dp = 0;
   p.tp = std::max(degree(given, "--tensor_parallel.autotp_size"),

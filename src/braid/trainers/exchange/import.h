@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "braid/profile/precision.h"
 #include "braid/profile/trainer_behaviour.h"
 #include "braid/system/system.h"
+#include "braid/trainers/exchange/own_options.h"
 
 namespace braid {
 
@@ -31,7 +33,8 @@ struct LeftOpen {
 /// What a trainer's command line or configuration file says of a run, in braid's terms. What it
 /// does not say has the trainer's own default.
 struct Import {
-  std::string trainer;  ///< Its name in the catalogue.
+  std::string trainer;                     ///< Its name in the catalogue.
+  std::span<const OwnOption> own_options;  ///< For messages; static.
   std::string
       model;  ///< What it calls the model ("llama3/70B", a Hugging Face name); may be empty.
   std::optional<ModelShape> shape;  ///< Where it says the model's sizes.

@@ -14,6 +14,12 @@
 namespace braid {
 namespace {
 
+constexpr OwnOption kOwnOptions[] = {
+    {"--tp", "ici_tensor_parallelism"},         {"--pp", "ici_pipeline_parallelism"},
+    {"--cp", "ici_context_parallelism"},        {"--ep", "ici_expert_parallelism"},
+    {"--micro-batch", "per_device_batch_size"}, {"--global-batch", "per_device_batch_size"},
+    {"--seq-len", "max_target_length"}};
+
 /// A degree of the mesh; -1: what the others leave, as 0.
 std::int64_t axis(GivenArguments& given, std::string_view name, std::int64_t otherwise) {
   if (given.text(name).value_or("") == "-1") return 0;
@@ -119,6 +125,7 @@ Import import_maxtext(std::string_view text, const std::string& file, const Impo
   Import run;
   GivenArguments given = as_arguments(settings_of_run(text, file, choice, run), file);
   run.trainer = "maxtext";
+  run.own_options = kOwnOptions;
   run.model = given.text("--model_name").value_or("");
   run.seq_len = given.count_or("--max_target_length", 2048);
   run.parallel.dp = 0;

@@ -20,6 +20,15 @@
 namespace braid {
 namespace {
 
+constexpr OwnOption kOwnOptions[] = {{"--tp", "tensor_model_parallel_size"},
+                                     {"--pp", "pipeline_model_parallel_size"},
+                                     {"--cp", "context_parallel_size"},
+                                     {"--ep", "expert_model_parallel_size"},
+                                     {"--vp", "virtual_pipeline_model_parallel_size"},
+                                     {"--micro-batch", "micro_batch_size"},
+                                     {"--global-batch", "global_batch_size"},
+                                     {"--seq-len", "seq_length"}};
+
 /// None and null are "not given".
 std::int64_t number(GivenArguments& given, std::string_view name, std::int64_t otherwise) {
   const std::string text = lowered(given.text(name).value_or("none"));
@@ -203,6 +212,7 @@ Import import_megatron_bridge(std::string_view text, const std::string& file,
   GivenArguments given = as_arguments(source.settings, file);
   Import run;
   run.trainer = "megatron-bridge";
+  run.own_options = kOwnOptions;
   run.notes = source.notes;
   run.devices = processes_of_own_line(text, file);
   run.model = model_of(source.text);

@@ -27,6 +27,17 @@
 namespace braid {
 namespace {
 
+constexpr OwnOption kOwnOptions[] = {{"--tp", "--tensor-model-parallel-size"},
+                                     {"--pp", "--pipeline-model-parallel-size"},
+                                     {"--cp", "--context-parallel-size"},
+                                     {"--ep", "--expert-model-parallel-size"},
+                                     {"--vp", "--num-layers-per-virtual-pipeline-stage"},
+                                     {"--vp", "--num-virtual-stages-per-pipeline-rank"},
+                                     {"--layout", "--pipeline-model-parallel-layout"},
+                                     {"--micro-batch", "--micro-batch-size"},
+                                     {"--global-batch", "--global-batch-size"},
+                                     {"--seq-len", "--seq-length"}};
+
 int degree(GivenArguments& given, std::string_view name, int otherwise = 1) {
   return static_cast<int>(given.count(name, 1, 1 << 20).value_or(otherwise));
 }
@@ -256,6 +267,7 @@ Import import_megatron(std::string_view text, const std::string& file, const Imp
   }
   Import run;
   run.trainer = "megatron";
+  run.own_options = kOwnOptions;
   run.devices = processes_started(launch.before, file);
   run.seq_len = given.count_or("--seq-length", given.count_or("--encoder-seq-length", 0));
   run.global_batch = given.count_or("--global-batch-size", 0);

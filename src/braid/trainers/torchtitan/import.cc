@@ -20,6 +20,25 @@
 namespace braid {
 namespace {
 
+constexpr OwnOption kTomlOptions[] = {{"--tp", "tensor_parallel_degree"},
+                                      {"--pp", "pipeline_parallel_degree"},
+                                      {"--cp", "context_parallel_degree"},
+                                      {"--ep", "expert_parallel_degree"},
+                                      {"--dp", "data_parallel_shard_degree"},
+                                      {"--vp", "pipeline_parallel_layers_per_stage"},
+                                      {"--micro-batch", "pipeline_parallel_microbatch_size"},
+                                      {"--micro-batch", "local_batch_size"},
+                                      {"--global-batch", "global_batch_size"},
+                                      {"--seq-len", "seq_len"}};
+constexpr OwnOption kRecipeOptions[] = {{"--tp", "tensor_parallel_degree"},
+                                        {"--pp", "pipeline_parallel_degree"},
+                                        {"--cp", "context_parallel_degree"},
+                                        {"--ep", "expert_parallel_degree"},
+                                        {"--dp", "data_parallel_shard_degree"},
+                                        {"--micro-batch", "num_tokens_per_microbatch_per_dp_rank"},
+                                        {"--global-batch", "num_tokens_per_train_step"},
+                                        {"--seq-len", "max_context_length"}};
+
 constexpr std::int64_t kMostDevices = std::int64_t{1} << 30;
 
 /// A count; None is "not given".
@@ -341,6 +360,7 @@ Import import_torchtitan(std::string_view text, const std::string& file,
   GivenArguments given = as_arguments(source.settings, source.file);
   Import run;
   run.trainer = recipe ? "torchtitan-recipe" : "torchtitan";
+  run.own_options = recipe ? std::span<const OwnOption>(kRecipeOptions) : kTomlOptions;
   run.notes = source.notes;
   const TorchtitanModel* model = read_torchtitan_model(source, given, run);
   const bool takes_own = choice.blocks == 0 && model != nullptr;
