@@ -120,6 +120,7 @@ std::vector<std::string> service_notes(const ServingOutcome& outcome, const Serv
 
 std::string unserved_text(const std::vector<UnservedFormat>& unserved) {
   std::vector<std::string> texts;
+  texts.reserve(unserved.size());
   for (const UnservedFormat& each : unserved) {
     texts.push_back(each.name + ": " +
                     (each.lacks.empty()

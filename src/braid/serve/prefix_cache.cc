@@ -107,9 +107,8 @@ std::vector<double> prefix_hits(const std::vector<TracedRequest>& requests, doub
     // Without hashes the input takes room all the same.
     const double own = request.output_tokens + (request.blocks.empty() ? request.input_tokens : 0);
     const double kept = endless ? 0 : std::min(own, capacity_tokens + block_tokens);
-    for (double left = kept; left > 0; left -= block_tokens) {
-      cache.ask(BlockCache::kUnshared);
-    }
+    const auto blocks = static_cast<std::int64_t>(std::ceil(kept / block_tokens));
+    for (std::int64_t b = 0; b < blocks; ++b) cache.ask(BlockCache::kUnshared);
     for (auto block = request.blocks.rbegin(); block != request.blocks.rend(); ++block) {
       cache.ask(*block);
     }
