@@ -51,8 +51,7 @@ std::string caching_text(const ServedTrace& served) {
   const PrefixCaching& caching = *served.caching;
   return fmt::format(
       "Prefix caching, by hash_ids of blocks of {:.0f} tokens: the workers' caches have {:.1f} % "
-      "of "
-      "the input, which is planned for; caches without limit {:.1f} %.\n",
+      "of the input, which is planned for; caches without limit {:.1f} %.\n",
       caching.block_tokens, 100 * caching.share, 100 * caching.endless_share);
 }
 

@@ -1,11 +1,8 @@
 #include "braid/planners/mixed/mixed_planner.h"
 
 #include <algorithm>
-#include <array>
 #include <memory>
-#include <optional>
 #include <span>
-#include <tuple>
 #include <utility>
 
 #include "braid/base/error.h"
@@ -13,10 +10,10 @@
 #include "braid/base/quantity.h"
 #include "braid/base/rounding.h"
 #include "braid/planners/job/outcomes.h"
-#include "braid/planners/job/space_rules.h"
 #include "braid/planners/mixed/bounds.h"
 #include "braid/planners/mixed/depth_first.h"
 #include "braid/planners/mixed/met_pipelines.h"
+#include "braid/planners/mixed/one_form_rounds.h"
 #include "braid/planners/mixed/shortage.h"
 #include "braid/planners/mixed/solve.h"
 #include "braid/profile/sharded_options.h"
@@ -94,15 +91,6 @@ void check_mixed_space(const Job& job, const System& system, const SpaceOptions&
   check_space(limits, space);
 }
 
-/// Of one number of stages.
-MixedFamily::Depth depth_of(std::int32_t stages, bool shares_nothing) {
-  using Stages = MixedFamily::Stages;
-  return {shares_nothing ? Stages::any
-          : stages == 1  ? Stages::one
-                         : Stages::several,
-          stages, stages};
-}
-
 class MixedSearch {
  public:
   MixedSearch(const Job& job, const System& system, const SpaceOptions& space, const Budget& budget,
@@ -130,15 +118,6 @@ class MixedSearch {
     int raised = 0;                 ///< and how often that was raised.
   };
 
-  /// Pipelines of one number of stages, all in this form.
-  struct OneFormRound {
-    double bound_s = 0;
-    Configuration form;
-    friend bool operator<(const OneFormRound& a, const OneFormRound& b) {
-      return std::tie(a.bound_s, a.form) < std::tie(b.bound_s, b.form);
-    }
-  };
-
   void show() const {
     if (!progress_) return;
     progress_(best_s(), shown_bound_s_, outcome_.evaluated);
@@ -163,8 +142,6 @@ class MixedSearch {
                       std::int64_t most_steps);
   void find_first(std::vector<SearchNode>& open);
   void search_all(std::vector<SearchNode>& open);
-  void open_forms(std::int64_t samples, std::vector<OneFormRound>& rounds);
-  void open_depths(Configuration form, std::vector<OneFormRound>& rounds);
   double search_one_form(std::vector<OneFormRound> rounds, std::vector<SearchNode>& open);
   Outcome found(const std::vector<SearchNode>& open);
   void walk(std::vector<SearchNode>& open);
@@ -423,57 +400,18 @@ void MixedSearch::search_all(std::vector<SearchNode>& open) {
   walk(open);
 }
 
-/// The rounds of this form that the trainer can be told.
-void MixedSearch::open_depths(Configuration form, std::vector<OneFormRound>& rounds) {
-  const bool any = job_.chain().shared.empty();
-  const auto layers = static_cast<std::int64_t>(job_.chain().kind_of_layer.size());
-  const std::int64_t size = std::int64_t{form.tp} * form.cp * form.dp;
-  const std::int64_t most = std::min(layers, job_.system().device_count / size);
-  // Beside being one or several, how many stages there are is nothing to the bound.
-  std::array<std::optional<double>, 2> bounds_s;
-  for (std::int64_t stages = 1; stages <= most; ++stages) {
-    if (!space_.pp.allows(stages)) continue;
-    form.pp = static_cast<std::int32_t>(stages);
-    if (!can_divide(space_.can, to_execution(form))) continue;
-    if (!refusal(space_.can, to_parallelism(form)).empty()) continue;
-    std::optional<double>& bound_s = bounds_s[stages == 1 ? 0 : 1];
-    if (!bound_s) {
-      const MixedFamily family(job_, space_, std::int64_t{form.dp} * form.micro_batch,
-                               depth_of(form.pp, any), known_, form);
-      bound_s = family.empty() ? kInfinity : quick_bound_s(family.problem());
-    }
-    if (*bound_s < kInfinity) rounds.push_back({*bound_s, form});
-  }
-}
-
-/// The rounds of so many samples, each of one form.
-void MixedSearch::open_forms(std::int64_t samples, std::vector<OneFormRound>& rounds) {
-  const MixedFamily all(job_, space_, samples, {MixedFamily::Stages::any, 1, 1}, known_);
-  for (Configuration form : all.forms()) {
-    if (form.sharding != ShardingKind::manual) continue;
-    if (!space_.sequence_parallel && !space_.can.allows_sequence_parallel(true, form.tp)) {
-      form.sequence_parallel = false;
-    }
-    open_depths(form, rounds);
-  }
-}
-
 /// Goes through the rounds by rising bound until none can hold a faster plan. Returns what none
 /// that was not opened beats.
 double MixedSearch::search_one_form(std::vector<OneFormRound> rounds,
                                     std::vector<SearchNode>& open) {
   std::sort(rounds.begin(), rounds.end());
-  const bool any = job_.chain().shared.empty();
   for (std::size_t next = 0; next < rounds.size();) {
     if (rounds[next].bound_s >= best_s() || exhausted_) return rounds[next].bound_s;
     std::vector<SearchNode> batch;
     for (; next < rounds.size() && std::ssize(batch) < kFormsAtOnce; ++next) {
-      const Configuration& form = rounds[next].form;
       SearchNode& round = batch.emplace_back();
       round.bound_s = round.walked_s = rounds[next].bound_s;
-      round.families.push_back(
-          std::make_unique<MixedFamily>(job_, space_, std::int64_t{form.dp} * form.micro_batch,
-                                        depth_of(form.pp, any), known_, form));
+      round.families.push_back(one_form_family(rounds[next].form, job_, space_, known_));
     }
     search_all(batch);
     std::move(batch.begin(), batch.end(), std::back_inserter(open));
@@ -494,7 +432,7 @@ Outcome MixedSearch::run() {
     }
     if (batch / round > kMostPlannedPasses) continue;
     if (one_form) {
-      open_forms(round, rounds);
+      add_one_form_rounds(job_, space_, round, known_, rounds);
     } else if (SearchNode opened = open_round(round); !opened.families.empty()) {
       open.push_back(std::move(opened));
     }
