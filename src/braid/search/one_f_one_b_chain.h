@@ -22,10 +22,9 @@ struct StagePlace {
   OneFOneBTurns turns;
 
   /// Excess of the path over the sum of all stages that such a stage would cause, see
-  /// one_f_one_b_path_s. Falls (or stays) as layers leave the stage at either end, and as its right
-  /// end moves left. `below_s`: all layers and handovers behind the stage.
+  /// one_f_one_b_path_s. `below_s`: all layers and handovers behind the stage.
   double excess_s(double forward_s, double backward_s, double below_s) const {
-    return turns.excess_s(forward_s + sent_forward_s, backward_s + sent_backward_s, below_s);
+    return turns.chain_excess_s(forward_s + sent_forward_s, backward_s + sent_backward_s, below_s);
   }
 };
 

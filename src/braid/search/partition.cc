@@ -32,7 +32,7 @@ double path_beside_s(std::span<const double> forward_s, std::span<const double> 
     const double below_s = dive_s + (i + 1 < stages ? 2 * handover_s[at] : 0);
     dive_s = forward_s[at] + backward_s[at] + below_s;
     longest = std::max(longest, OneFOneBTurns::of(stages - i, micro_batches)
-                                    .excess_s(forward_s[at], backward_s[at], below_s));
+                                    .chain_excess_s(forward_s[at], backward_s[at], below_s));
   }
   return all_s + longest;
 }

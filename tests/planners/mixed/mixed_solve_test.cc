@@ -254,9 +254,9 @@ class MixedBruteForce {
       const double next_s = i > 0 ? stages_[i - 1].time_s() + 2 * stage.hop_s : 0;
       const auto depth = static_cast<std::int64_t>(i) + 1;
       below_s[i + 1] = start_s + stage.time_s();
-      turning_s[i] = turning_excess_s(stage.time_s(), start_s, next_s, depth, m);
-      const double own_s =
-          stage_excess_s(stage.forward_s, stage.backward_s, start_s, next_s, depth, m);
+      const OneFOneBTurns turns = OneFOneBTurns::of(depth, m);
+      turning_s[i] = turns.turning_excess_s(stage.time_s(), start_s, next_s);
+      const double own_s = turns.excess_s(stage.forward_s, stage.backward_s, start_s, next_s);
       excess_s = std::max(excess_s, own_s);
       const auto left = static_cast<std::size_t>(stage.left);
       longest_s =

@@ -147,11 +147,12 @@ MixedDepthFirst::Suffix MixedDepthFirst::in_front_of(const Suffix& suffix, const
                                                      MixedStageTimes::Time time, double hop_s,
                                                      std::int64_t depth, double way_s) const {
   const std::int64_t m = problem_.micro_batches;
+  const OneFOneBTurns turns = OneFOneBTurns::of(depth, m);
   Suffix front;
   front.next_s = time.time_s();
   front.bound_s = suffix.bound_s;
   if (!is_chain()) {
-    const double turning_s = turning_excess_s(time.time_s(), way_s, 0, depth, m);
+    const double turning_s = turns.turning_excess_s(time.time_s(), way_s, 0);
     const double passes_s =
         std::max(static_cast<double>(m) * time.time_s(), time.time_s() + way_s + turning_s);
     front.bound_s = std::max(front.bound_s, time.head_s + passes_s + time.tail_s);
@@ -162,9 +163,8 @@ MixedDepthFirst::Suffix MixedDepthFirst::in_front_of(const Suffix& suffix, const
   behind.below_s += 2 * hop_s;
   behind.late_s -= hop_s;
   behind.rise_s -= hop_s;
-  const double excess_s =
-      stage_excess_s(time.forward_s, time.backward_s, behind.below_s, next_s, depth, m);
-  const double turning_s = turning_excess_s(time.time_s(), behind.below_s, next_s, depth, m);
+  const double excess_s = turns.excess_s(time.forward_s, time.backward_s, behind.below_s, next_s);
+  const double turning_s = turns.turning_excess_s(time.time_s(), behind.below_s, next_s);
   front.bound = suffix_bound_of(times_, time, stage.begin, behind, excess_s, turning_s);
   front.excess_s = std::max(suffix.excess_s, excess_s);
   front.bound_s = std::max(front.bound_s, front.bound.end_s);

@@ -23,7 +23,7 @@ struct MixedDepthFirstResult {
 /// from then on; some are collected, and those of less bound shown first. The bounds are those of
 /// MixedPasses; where layers do not follow one another (MixedProblem::readers), those that hold for
 /// any graph of stages: with `t` the passes of a stage for a micro-batch, `W` the longest way
-/// behind it and `d` its depth, gathering, `m·t` or `t + W + stage_excess_s`, and its
+/// behind it and `d` its depth, gathering, `m·t` or `t + W` and its turning_excess_s, and its
 /// synchronisation, and `m` times what the devices left need for the layers left.
 MixedDepthFirstResult search_depth_first(const MixedProblem& problem, double cutoff_s,
                                          const MixedDepthFirstLimits& limits,

@@ -108,8 +108,9 @@ std::int32_t MixedPasses::take(const Extension& stage, std::int32_t first_left,
   if (least_left > 0 && first_left >= 0) pass.result.memory_bound = true;
   const bool may_end = pass.depth >= problem_.least_stages;
   const bool may_go_on = pass.depth < problem_.most_stages;
-  const auto excess_of = [m, &start, depth = pass.depth](double forward_s, double backward_s) {
-    return stage_excess_s(forward_s, backward_s, start.below_s, start.next_s, depth, m);
+  const OneFOneBTurns turns = OneFOneBTurns::of(pass.depth, m);
+  const auto excess_of = [&turns, &start](double forward_s, double backward_s) {
+    return turns.excess_s(forward_s, backward_s, start.below_s, start.next_s);
   };
   const MixedSuffixBound behind{start.below_s, start.late_s, start.rise_s, start.peak_s, 0};
   std::int32_t too_long = -1;
@@ -152,9 +153,9 @@ std::int32_t MixedPasses::take(const Extension& stage, std::int32_t first_left,
       too_long = std::max(too_long, left);
       continue;
     }
-    const MixedSuffixBound bound = suffix_bound_of(
-        times_, time, left, behind, excess_s,
-        turning_excess_s(time.time_s(), start.below_s, start.next_s, pass.depth, m));
+    const MixedSuffixBound bound =
+        suffix_bound_of(times_, time, left, behind, excess_s,
+                        turns.turning_excess_s(time.time_s(), start.below_s, start.next_s));
     if (std::max(bound.end_s, before_s + bound.below_s + excess_s + ahead_s) > pass.cutoff_s) {
       pass.result.time_bound = true;
       too_long = std::max(too_long, left);
@@ -393,10 +394,9 @@ void MixedPasses::set_times(MixedPipeline& pipeline) const {
                                                 pipeline.stages.back().config);
     }
     const auto depth = static_cast<std::int64_t>(pipeline.stages.size() - i);
-    const std::int64_t m = problem_.micro_batches;
-    const double excess_s =
-        stage_excess_s(time.forward_s, time.backward_s, behind.below_s, next_s, depth, m);
-    const double turning_s = turning_excess_s(time.time_s(), behind.below_s, next_s, depth, m);
+    const OneFOneBTurns turns = OneFOneBTurns::of(depth, problem_.micro_batches);
+    const double excess_s = turns.excess_s(time.forward_s, time.backward_s, behind.below_s, next_s);
+    const double turning_s = turns.turning_excess_s(time.time_s(), behind.below_s, next_s);
     behind = suffix_bound_of(times_, time, stage.begin, behind, excess_s, turning_s);
     pipeline.excess_s = std::max(pipeline.excess_s, excess_s);
     pipeline.end_s = std::max(pipeline.end_s, behind.end_s);

@@ -89,7 +89,7 @@ struct MixedStage {
 struct MixedPipeline {
   std::vector<MixedStage> stages;
   double base_s = 0;  ///< All stages' times, handovers both ways, the first stage's head and tail.
-  double excess_s = 0;  ///< The longest detour of any stage, see stage_excess_s.
+  double excess_s = 0;  ///< The longest detour of any stage, OneFOneBTurns::excess_s.
   double end_s = 0;     ///< Of the path that is longest with its stage's own head and tail.
   double bound_s() const { return std::max(base_s + excess_s, end_s); }
 };

@@ -16,8 +16,8 @@ struct MixedSuffixBound {
 };
 
 /// `behind` is that of the stages behind, less a handover each way; its end does not count. The
-/// stage's first layer is `left`; `excess_s` and `turning_s` are its stage_excess_s and
-/// turning_excess_s.
+/// stage's first layer is `left`; `excess_s` and `turning_s` are its excess_s and
+/// turning_excess_s (OneFOneBTurns).
 MixedSuffixBound suffix_bound_of(const MixedStageTimes& times, const MixedStageTimes::Time& stage,
                                  std::int32_t left, const MixedSuffixBound& behind, double excess_s,
                                  double turning_s);

@@ -4,6 +4,7 @@
 
 #include "braid/base/infinity.h"
 #include "braid/base/rounding.h"
+#include "braid/search/one_f_one_b_turns.h"
 
 namespace braid {
 
@@ -44,15 +45,12 @@ MixedWork::MixedWork(const MixedProblem& problem)
 double MixedWork::longest_excess_s(std::int32_t left, double capacity, std::int64_t depth,
                                    std::int64_t most_stages, double below_s) const {
   const std::int64_t m = problem_.micro_batches;
-  const auto others = static_cast<double>(m - 1);
   const double stage_s = share(needed_, left, capacity);
   if (stage_s == kInfinity) return stage_s;
   // The deeper it is, the less: every stage that it may be in front of takes a turn from it.
   const std::int64_t deepest = std::min(m, depth + std::max<std::int64_t>(1, most_stages));
-  const auto turns = static_cast<double>(m - deepest);
-  const double waiting_s = stage_s * (turns + (others - turns) * backward_share_);
-  const double turning_s = turns * stage_s + (turns > 0 ? below_s : 0);
-  return std::max({waiting_s, turning_s, others * share(needed_backward_, left, capacity)});
+  return std::max(OneFOneBTurns::least_excess_s(deepest, m, stage_s, backward_share_, below_s),
+                  static_cast<double>(m - 1) * share(needed_backward_, left, capacity));
 }
 
 double MixedWork::capacity_left(std::span<const std::int32_t> used) const {

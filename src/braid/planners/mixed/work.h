@@ -24,7 +24,8 @@ class MixedWork {
     return share(needed_, left, capacity);
   }
   /// Some stage of a chain that has these layers in no more than `most_stages` stages, in front of
-  /// `depth` others whose way down and up is `below_s`, has at least this stage_excess_s.
+  /// `depth` others whose way down and up is `below_s`, has at least this excess_s
+  /// (OneFOneBTurns).
   double longest_excess_s(std::int32_t left, double capacity, std::int64_t depth,
                           std::int64_t most_stages, double below_s) const;
 

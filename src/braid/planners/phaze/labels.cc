@@ -160,8 +160,8 @@ std::optional<PhazeSequence> best_of_labels(const PhazeSpace& space,
 
 void PhazePath::prepend(double forward_s, double backward_s, std::int64_t from_end,
                         std::int64_t micro_batches) {
-  longest_s =
-      std::max(longest_s, phaze_excess_s(forward_s, backward_s, sum_s, from_end, micro_batches));
+  const OneFOneBTurns turns = OneFOneBTurns::of(from_end, micro_batches);
+  longest_s = std::max(longest_s, turns.rising_excess_s(forward_s, backward_s, sum_s));
   sum_s += forward_s + backward_s;
 }
 

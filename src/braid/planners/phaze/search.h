@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -95,17 +94,9 @@ double sync_factor(std::int64_t dp);
 double load_of(const PhazeCandidate& candidate, std::int64_t from_end);
 double backward_of(const PhazeCandidate& candidate, std::int64_t from_end);
 
-/// By how much a stage lengthens the path through the 1F1B schedule that ends with the last
-/// micro-batch's way up, behind which synchronisation comes: the stage is the s-th from the end,
-/// and `below_s` is the sum of the loads behind it.
-inline double phaze_excess_s(double forward_s, double backward_s, double below_s,
-                             std::int64_t from_end, std::int64_t micro_batches) {
-  return std::max(staying_excess_s(forward_s, backward_s, from_end, micro_batches),
-                  turning_excess_s(forward_s + backward_s, below_s, 0, from_end, micro_batches));
-}
-
 /// Lengths of paths through the 1F1B schedule beyond the sum of all loads, of which none is longer
-/// than the simulated time: of any stage phaze_excess_s. `longest` is the longest so far.
+/// than the simulated time: of any stage OneFOneBTurns::rising_excess_s, as synchronisation comes
+/// behind the last micro-batch's way up. `longest` is the longest so far.
 struct PhazePath {
   double longest_s = 0;
   double sum_s = 0;  ///< Of the loads.

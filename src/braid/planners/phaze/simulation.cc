@@ -51,7 +51,8 @@ class PlansInDepth {
       simulate();
       return;
     }
-    const double stays = OneFOneBTurns::of(s, micro_batches_).after;
+    const OneFOneBTurns turns = OneFOneBTurns::of(s, micro_batches_);
+    const double stays = turns.after;
     for (const PhazeCandidate& candidate : space_.candidates->from(cut)) {
       if (candidate.most_from_end < s || left_ < 0) continue;
       const double longest_behind_s =
@@ -65,9 +66,8 @@ class PlansInDepth {
           std::max(stays >= 0 ? stays * load_s : -kInfinity, before.path_s + load_s);
       const double late = std::max(
           before.late_s, sync_factor(combination_.dp) * candidate.gradients_s - before.backward_s);
-      double longest_s =
-          std::max(paths_s + behind_s,
-                   phaze_excess_s(load_s - backward_s, backward_s, behind_s, s, micro_batches_));
+      double longest_s = std::max(paths_s + behind_s,
+                                  turns.rising_excess_s(load_s - backward_s, backward_s, behind_s));
       if (s > 1 && stays > 0) {
         longest_s = std::max(longest_s, behind_s + stays * longest_behind_s * kBelowRounding);
       }

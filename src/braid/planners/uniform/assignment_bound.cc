@@ -5,6 +5,7 @@
 
 #include "braid/base/infinity.h"
 #include "braid/base/rounding.h"
+#include "braid/search/one_f_one_b_turns.h"
 
 namespace braid {
 
@@ -47,22 +48,20 @@ double configuration_bound_s(const ChainJob& chain, LayerTables& tables,
   }
   const double slowest_s = tables.min_max_s(table, configuration.pp);
   const double busy_s = std::max(even_s, steps * slowest_s);
-  const std::int64_t dives = (m - 1) / p;
   if (chain.branched) {
     // A micro-batch takes the longest way down and up, and 1F1B lets no stage run ahead by more
     // than p micro-batches.
     const double way_s = tables.longest_way_s(table, chain.edges);
     const bool waits = configuration.schedule == ScheduleKind::one_f_one_b;
-    return std::max(busy_s, waits ? static_cast<double>(dives + 1) * way_s : way_s);
+    const std::int64_t ways = waits ? (m - 1) / p + 1 : 1;
+    return std::max(busy_s, static_cast<double>(ways) * way_s);
   }
   if (configuration.schedule == ScheduleKind::gpipe) {
     return std::max(busy_s, sum_s + (steps - 1) * slowest_s);
   }
-  // The paths of one_f_one_b_path_s, each at its least over all partitions.
-  double longest = static_cast<double>(dives) * sum_s;
-  if (m > p) longest = std::max(longest, sum_s + static_cast<double>(m - p - 1) * slowest_s);
-  longest = std::max(longest, (steps - 1) * slowest_s * table.least_backward_share);
-  return std::max(busy_s, sum_s + longest);
+  const double excess_s =
+      OneFOneBTurns::least_chain_excess_s(p, m, sum_s, slowest_s, table.least_backward_share);
+  return std::max(busy_s, sum_s + excess_s);
 }
 
 void fill_fullest_syncs(const LayerTable& table, int stages, const DataParallelContext& context,
