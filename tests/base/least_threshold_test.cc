@@ -73,10 +73,7 @@ TEST(LeastThreshold, ComesFromFarAwayByMagnitudes) {
 }
 
 TEST(LeastThreshold, LiesInTheRangeThatIsLeft) {
-  const auto next = [](const ThresholdRange& range) -> std::optional<double> {
-    if (range.is_within(1e-6)) return std::nullopt;
-    return range.middle();
-  };
+  const auto next = [](const ThresholdRange& range) { return range.next_by_half(1e-6); };
   std::vector<double> tried;
   const auto attempt = [&](double threshold) -> std::optional<double> {
     tried.push_back(threshold);

@@ -56,6 +56,10 @@ struct ThresholdRange {
   double middle() const { return low + (high - low) / 2; }
   /// Whether the least threshold is known to such a share of it.
   bool is_within(double share) const { return !(high - low > share * high); }
+  /// What to try where it may be anywhere in between; nullopt when it is known to such a share.
+  std::optional<double> next_by_half(double share) const {
+    return is_within(share) ? std::nullopt : std::optional(middle());
+  }
   /// What to try where the least threshold may be far below `high`: by magnitudes until something
   /// is too little, then by halves; nullopt when it is known to such a share, or is `negligible`.
   std::optional<double> next_by_magnitude(double share, double negligible) const {

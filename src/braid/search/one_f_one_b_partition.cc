@@ -285,9 +285,8 @@ std::optional<Partition> OneFOneBPartitioner::Chain::within(const MemoryForm& me
   }
   // … then in between, and at last through attained values only, from below.
   if (infeasible >= 0) {
-    const auto halved = [](const ThresholdRange& range) -> std::optional<double> {
-      if (range.is_within(kNearThreshold)) return std::nullopt;
-      return range.middle();
+    const auto halved = [](const ThresholdRange& range) {
+      return range.next_by_half(kNearThreshold);
     };
     least_threshold({infeasible, feasible}, halved, attempt_at);
     attempt_at(infeasible);

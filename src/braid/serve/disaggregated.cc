@@ -84,8 +84,8 @@ ServingTimes steady_state(const DisaggregatedService& service, const EngineFigur
     const ThresholdRange range = least_threshold(
         {0, most},
         [&](const ThresholdRange& known) -> std::optional<double> {
-          if (left-- == 0 || known.is_within(kNearThreshold)) return std::nullopt;
-          return known.middle();
+          if (left-- == 0) return std::nullopt;
+          return known.next_by_half(kNearThreshold);
         },
         [&](double sequences) -> std::optional<double> {
           return at(sequences) > 0 ? std::optional(sequences) : std::nullopt;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
+#include "braid/base/least_threshold.h"
 #include "braid/serve/queueing.h"
 #include "braid/serve/simulated_worker.h"
 
@@ -147,11 +148,7 @@ std::int64_t fewest_workers(std::int64_t least, std::int64_t first, const Holds&
     held += std::max<std::int64_t>(1, held / 4);
   }
   if (held > kMostSimulatedWorkers) return 0;
-  while (held - fails > 1) {
-    const std::int64_t middle = fails + (held - fails) / 2;
-    (holds(middle) ? held : fails) = middle;
-  }
-  return held;
+  return first_where(fails + 1, held, holds);
 }
 
 /// Requests that come while one is answered, within the targets.

@@ -8,6 +8,7 @@
 
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
+#include "braid/base/least_threshold.h"
 #include "braid/base/rounding.h"
 #include "braid/planners/graphpipe/pricing.h"
 #include "braid/planners/graphpipe/read_plan.h"
@@ -23,7 +24,8 @@ Times::iterator place(Times& times_s, std::size_t i) {
 
 /// The least of times in places [first, last), none of them below those before, at which something
 /// is possible that stays so: its place when they are put in order as far as is needed to find it,
-/// so that none behind it is less; `last` if there is none.
+/// so that none behind it is less; `last` if there is none. It halves as first_where() does, but
+/// what it asks for depends on the ends, between which times are put in order.
 template <class Possible>
 std::size_t first_of(Times& times_s, std::size_t first, std::size_t last,
                      const Possible& possible) {
@@ -154,30 +156,29 @@ double GraphPipeBottleneckSearch::least_below_s(double low_s, double high_s) {
     return find(time_s, GraphPipeEffort::quick) || find(time_s, GraphPipeEffort::full);
   };
   Times times_s;
-  bool near = true;
-  for (bool first = true; high_s > low_s * kAboveTolerance; first = false) {
-    // Right below, which mostly ends it, then among the times that stages attain, then anywhere.
-    double time_s = high_s * kBelowTolerance;
-    std::erase_if(times_s, [&](double t) { return t <= low_s || t >= time_s; });
-    if (!times_s.empty()) {
-      const std::size_t middle = times_s.size() / 2;
-      std::nth_element(times_s.begin(), place(times_s, middle), times_s.end());
-      time_s = times_s[middle];
-    } else {
-      if (!near) time_s = low_s + (high_s - low_s) / 2;
-      near = !near;
-    }
-    if (!possible(time_s)) {
-      low_s = time_s;
-      continue;
-    }
+  bool near = true, first = true;
+  // Right below, which mostly ends it, then among the times that stages attain, then anywhere.
+  const auto next = [&](const ThresholdRange& range) -> std::optional<double> {
+    if (!(range.high > range.low * kAboveTolerance)) return std::nullopt;
+    const double below_s = range.high * kBelowTolerance;
+    std::erase_if(times_s, [&](double t) { return t <= range.low || t >= below_s; });
+    if (times_s.empty()) return std::exchange(near, !near) ? below_s : range.middle();
+    const std::size_t middle = times_s.size() / 2;
+    std::nth_element(times_s.begin(), place(times_s, middle), times_s.end());
+    return times_s[middle];
+  };
+  const auto attempt = [&](double time_s) -> std::optional<double> {
+    const bool is_first = std::exchange(first, false);
+    if (!possible(time_s)) return std::nullopt;
     // The plan found may do with less.
-    high_s = time_s;
+    double enough_s = time_s;
     const double rate_s = rate_of_found_s();
-    if (rate_s < high_s && possible(rate_s)) high_s = rate_s;
-    if (first) times_s = search().runs().attained_s(low_s, high_s);
+    if (rate_s < time_s && possible(rate_s)) enough_s = rate_s;
+    if (is_first) times_s = search().runs().attained_s(low_s, enough_s);
     near = near || !times_s.empty();
-  }
+    return enough_s;
+  };
+  high_s = least_threshold({low_s, high_s}, next, attempt).high;
   return found_s_ == high_s ? high_s : kInfinity;
 }
 

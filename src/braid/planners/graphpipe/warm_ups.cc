@@ -4,8 +4,10 @@
 #include <cassert>
 #include <cmath>
 #include <cstddef>
+#include <utility>
 
 #include "braid/base/index.h"
+#include "braid/base/least_threshold.h"
 #include "braid/base/rounding.h"
 #include "braid/plan/stage_context.h"
 #include "braid/plan/stage_rounds.h"
@@ -114,11 +116,12 @@ WarmUps fewest_warm_ups(const Plan& plan) {
       if (at(transfer.source) == s) low = std::max(low, pipeline.warm_ups[at(transfer.target)] - 1);
     }
     std::int64_t& count = pipeline.warm_ups[s];
-    for (std::int64_t enough = count; enough - low > 1;) {
-      count = low + (enough - low) / 2;
-      (pipeline_time_s(pipeline, workspace) <= best_s ? enough : low) = count;
+    count = first_where(low + 1, count, [&](std::int64_t fewer) {
+      const std::int64_t enough = std::exchange(count, fewer);
+      const bool in_time = pipeline_time_s(pipeline, workspace) <= best_s;
       count = enough;
-    }
+      return in_time;
+    });
   }
   return pipeline.warm_ups;
 }

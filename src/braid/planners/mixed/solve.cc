@@ -110,6 +110,8 @@ void Solver::look(const Range& range, double excess_s) {
   if (nearer_s > range.low_s) open_.push_back({range.low_s, nearer_s, first.base_s});
 }
 
+/// Not a search for one threshold (base/least_threshold.h): base and excess count together, so that
+/// many ranges are open, the most promising of which is halved; what remains bounds the answer.
 void Solver::search() {
   while (!open_.empty()) {
     const auto least =

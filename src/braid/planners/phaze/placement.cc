@@ -259,10 +259,7 @@ std::optional<PhazePlacement> most_frugal(PhazeProblem problem, PhazeOptions opt
   ThresholdRange tried{given_bytes, given_bytes};
   std::optional<PhazePlacement> found = first_within(tried, 4, placed);
   if (!found) return std::nullopt;
-  const auto next = [](const ThresholdRange& range) -> std::optional<double> {
-    if (range.is_within(kExactThreshold)) return std::nullopt;
-    return range.middle();
-  };
+  const auto next = [](const ThresholdRange& range) { return range.next_by_half(kExactThreshold); };
   return least_memory(tried, std::move(*found), next, placed,
                       [&tried](const PhazePlacement&) { return tried.high; });
 }
