@@ -47,10 +47,7 @@ DownsetLattice order_lattice(const Dag& dag) {
       sets.push_back(set);
     }
   }
-  std::sort(sets.begin(), sets.end(), [](const Bitset& a, const Bitset& b) {
-    const std::size_t in_a = a.count(), in_b = b.count();
-    return in_a != in_b ? in_a < in_b : a < b;
-  });
+  std::sort(sets.begin(), sets.end(), smaller_downset);
   sets.erase(std::unique(sets.begin(), sets.end()), sets.end());
   return {std::move(sets), false};
 }

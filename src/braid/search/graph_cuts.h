@@ -13,7 +13,7 @@ namespace braid {
 /// Graphs that can be cut in more ways are not cut in all of them by AMP's planners.
 inline constexpr std::size_t kMostGraphCuts = 20'000;
 
-/// All ways to cut a graph, and how one layer more leads from one to another.
+/// All ways to cut a graph with, beside the lattice, how one layer more leads from one to another.
 struct GraphCuts : DownsetLattice {
   struct Step {
     std::uint32_t layer = 0;

@@ -11,8 +11,8 @@
 
 namespace braid {
 
-/// The ways to cut a model whose layers branch over a line of stages, of branches that are alike
-/// (symmetric_branches.h) one each.
+/// The ways to cut a model whose layers branch over a line of stages: the cuts of its graph, of
+/// branches that are alike (symmetric_branches.h) one each, and what crosses each cut.
 struct ModelCuts {
   GraphCuts cuts;
   std::vector<double> crossing_bytes;  ///< By cut, per sample.

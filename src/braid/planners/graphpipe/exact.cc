@@ -15,6 +15,7 @@
 #include "braid/base/rounding.h"
 #include "braid/graph/downsets.h"
 #include "braid/planners/graphpipe/pricing.h"
+#include "braid/search/downset_lattice.h"
 
 namespace braid {
 namespace {
@@ -89,20 +90,16 @@ class ClosedSets {
   std::vector<Set> stages;                   ///< Nodes of each.
 
  private:
-  /// Sets closed under successors are downsets of the graph turned around; smaller ones first.
+  /// Sets closed under successors are what downsets leave; smaller ones first.
   static std::vector<Bitset> closed_sets(const GraphPipeProblem& problem) {
     const std::size_t nodes = problem.nodes.size();
-    const auto last = static_cast<std::int32_t>(nodes) - 1;
-    std::vector<std::pair<std::int32_t, std::int32_t>> turned;
-    for (const GraphPipeEdge& edge : problem.edges) {
-      turned.emplace_back(last - edge.target, last - edge.source);
-    }
-    const auto found = downsets(make_dag(nodes, turned), kMostExactSets);
-    if (!found) refuse(kMostExactSets, "sets of nodes closed under successors");
-    std::vector<Bitset> sets(found->size(), Bitset(nodes));
-    for (std::size_t i = 0; i < sets.size(); ++i) {
-      (*found)[i].for_each([&](std::size_t node) { sets[i].set(nodes - 1 - node); });
-    }
+    std::vector<std::pair<std::int32_t, std::int32_t>> edges;
+    for (const GraphPipeEdge& edge : problem.edges) edges.emplace_back(edge.source, edge.target);
+    const auto lattice = downset_lattice(make_dag(nodes, edges), kMostExactSets);
+    if (!lattice) refuse(kMostExactSets, "sets of nodes closed under successors");
+    std::vector<Bitset> sets;
+    sets.reserve(lattice->size());
+    for (const Bitset& before : lattice->sets) sets.push_back(lattice->sets.back() - before);
     std::sort(sets.begin(), sets.end(), smaller_downset);
     return sets;
   }

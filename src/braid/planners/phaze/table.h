@@ -11,7 +11,8 @@
 
 namespace braid {
 
-/// The ways to cut a layer graph in two, and all that may lie between two cuts.
+/// The ways to cut a layer graph in two with, beside the lattice, all pairs of cuts between which a
+/// stage may lie.
 struct PhazeLattice : DownsetLattice {
   std::vector<DownsetPair> pairs;  ///< Sorted by inner.
 };

@@ -15,6 +15,7 @@
 #include "braid/planners/job/space.h"
 #include "braid/planners/piper/levels.h"
 #include "braid/planners/piper/network.h"
+#include "braid/search/downset_lattice.h"
 #include "braid/search/layer_outputs.h"
 
 namespace braid {
@@ -65,7 +66,7 @@ PiperJob piper_job(const Job& job, const System& system, LayerTables& tables,
     result.edges.push_back({edge.source, edge.target, edge.bytes});
   }
   const std::size_t most_downsets = result.levels.empty() ? kMostDownsets : kMostPiperLevelDownsets;
-  if (downsets(make_dag(layers.layers.size(), layer_pairs(layers.edges)), most_downsets))
+  if (downset_lattice(make_dag(layers.layers.size(), layer_pairs(layers.edges)), most_downsets))
     return result;
   // Edges that carry nothing leave only the order of a chain.
   for (std::size_t l = 0; l + 1 < layers.layers.size(); ++l) {
