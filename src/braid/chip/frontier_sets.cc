@@ -234,7 +234,8 @@ class FrontierSearch {
     std::swap(rows_, other_rows_);
   }
 
-  /// Merges labels in the order of SRAM, without those that too many dominate.
+  /// Merges labels in the order of SRAM, without those that too many dominate. By that order only
+  /// earlier ones can dominate, and they are counted: base/pareto_front.h asks for one of any.
   void merge(Range a, Range b, std::size_t place) {
     const std::size_t begin = others_.size();
     const auto is_before = [&](const Label& x, const Label& y) {

@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "braid/base/pareto_front.h"
+
 namespace braid {
 namespace {
 
+SystemMerit merit_of(const FoundSystem& system) { return {system.value, system.usd, system.watts}; }
+
 std::tuple<double, double, double> rank_of_system(const FoundSystem& system) {
-  return rank_of({system.value, system.usd, system.watts});
+  return rank_of(merit_of(system));
 }
 
 }  // namespace
@@ -23,9 +27,9 @@ KeptSystems::KeptSystems(const Space& space)
   }
 }
 
-bool KeptSystems::costs_no_more(const FoundSystem& known, double usd, double watts) const {
-  return (!systems_.has_prices || known.usd <= usd) &&
-         (!systems_.has_powers || known.watts <= watts);
+bool KeptSystems::is_no_worse(const FoundSystem& known, const SystemMerit& other) const {
+  return known.value >= other.value && (!systems_.has_prices || known.usd <= other.usd) &&
+         (!systems_.has_powers || known.watts <= other.watts);
 }
 
 bool KeptSystems::settles(const SystemMerit& most) const {
@@ -36,8 +40,8 @@ bool KeptSystems::settles(const SystemMerit& most) const {
     return best_.size() >= search_.keep &&
            rank_of_system(best_[search_.keep - 1]) >= rank_of(needed);
   }
-  return std::any_of(best_.begin(), best_.end(), [&](const FoundSystem& known) {
-    return known.value >= needed.value && costs_no_more(known, most.usd, most.watts);
+  return is_dominated(best_, needed, [this](const FoundSystem& known, const SystemMerit& other) {
+    return is_no_worse(known, other);
   });
 }
 
@@ -59,20 +63,20 @@ void KeptSystems::add(FoundSystem system) {
     if (bytes(system) < bytes(*known)) *known = std::move(system);
     return;
   }
-  const auto place = std::find_if(best_.begin(), best_.end(), [&](const FoundSystem& known) {
-    return rank_of_system(known) < rank_of_system(system);
-  });
-  best_.insert(place, std::move(system));
-  if (search_.what != SearchFor::front) return;
-  // By falling throughput: what dominates a system stands before it.
-  std::vector<FoundSystem> front;
-  for (FoundSystem& one : best_) {
-    const bool dominated = std::any_of(front.begin(), front.end(), [&](const FoundSystem& known) {
-      return costs_no_more(known, one.usd, one.watts);
-    });
-    if (!dominated) front.push_back(std::move(one));
+  if (search_.what == SearchFor::front) {
+    const auto no_worse = [this](const FoundSystem& a, const FoundSystem& b) {
+      return is_no_worse(a, merit_of(b));
+    };
+    if (is_dominated(best_, system, no_worse)) return;
+    put_in_front(best_, system, no_worse);
+  } else {
+    best_.push_back(std::move(system));
   }
-  best_ = std::move(front);
+  const auto added = best_.end() - 1;
+  const auto place = std::find_if(best_.begin(), added, [&](const FoundSystem& known) {
+    return rank_of_system(known) < rank_of_system(*added);
+  });
+  std::rotate(place, added, best_.end());
 }
 
 std::vector<FoundSystem> KeptSystems::take() {

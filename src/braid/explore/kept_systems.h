@@ -41,7 +41,7 @@ class KeptSystems {
   std::vector<FoundSystem> take();
 
  private:
-  bool costs_no_more(const FoundSystem& known, double usd, double watts) const;
+  bool is_no_worse(const FoundSystem& known, const SystemMerit& other) const;
   FoundSystem* with_other_memory(const FoundSystem& system);
 
   const SystemSpace& systems_;

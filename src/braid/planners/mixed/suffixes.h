@@ -12,7 +12,7 @@ struct MixedSuffix {
   double first_s = 0;  ///< Of its first stage alone.
   double late_s = 0;   ///< No earlier does its first forward pass start, in effect,
   double rise_s = 0;   ///< nor does all end sooner after its last backward pass.
-  double peak_s = 0;   ///< The longest turning_excess_s of any stage.
+  double peak_s = 0;   ///< The longest OneFOneBTurns::turning_excess_s of any stage.
   std::int32_t right = 0;
   std::int32_t below_suffix = -1;  ///< What is behind that stage, by its number in the state there.
   std::int32_t next = -1;          ///< In the list.
@@ -21,7 +21,9 @@ struct MixedSuffix {
 };
 
 /// Suffixes in lists, one for each cell (config and first layer of their first stages). None of a
-/// list has all of the times above as long as another of it or longer.
+/// list has all of the times above as long as another of it or longer. Not vectors of
+/// base/pareto_front.h: there are as many cells as layers times configs in each of thousands of
+/// states, most of them empty, and suffixes are pointed at by their numbers.
 class MixedSuffixes {
  public:
   /// Makes empty lists; there are none before.
