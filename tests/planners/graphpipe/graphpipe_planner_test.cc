@@ -75,6 +75,32 @@ TEST(GraphPipePlanner, PlansFitTheDevicesAndMemoryAndCoverTheLayers) {
   EXPECT_GT(planned, 10);
 }
 
+TEST(GraphPipePlanner, ASearchThatItsBudgetEndedProvesNothing) {
+  std::mt19937_64 random(52);
+  int slower = 0, none = 0;
+  for (int i = 0; i < 40; ++i) {
+    Graph graph = test::tiny_graph(random, test::pick(random, 2, 6));
+    if (i % 2 == 0) test::add_branches(random, graph);
+    const System system =
+        test::tiny_system(random, test::pick(random, 2, 6), 1e6 * test::pick(random, 1, 20));
+    const Outcome all = plan_graphpipe(tiny_job(graph), system, {}, {}, {});
+    const Outcome one = plan_graphpipe(tiny_job(graph), system, {}, {.work = 1}, {});
+    EXPECT_NE(all.status, Status::budget_exhausted);
+    if (one.candidates.empty()) {
+      EXPECT_TRUE(one.status == Status::budget_exhausted || all.candidates.empty()) << i;
+      EXPECT_EQ(one.infeasibility.has_value(), one.status == Status::infeasible);
+      ++none;
+      continue;
+    }
+    EXPECT_EQ(one.status, Status::feasible);
+    EXPECT_LE(all.objective, one.objective);
+    EXPECT_EQ(one.search_bound_s, all.search_bound_s);
+    slower += all.objective < one.objective ? 1 : 0;
+  }
+  EXPECT_GT(slower, 5);
+  EXPECT_GT(none, 0);
+}
+
 TEST(GraphPipePlanner, StagesOfMixedClustersAreOnDevicesOfOneKindEach) {
   std::mt19937_64 random(59);
   int planned = 0, both = 0;

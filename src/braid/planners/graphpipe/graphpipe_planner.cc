@@ -306,19 +306,28 @@ class GroupSearch {
           outcome_.work));
     }
     take_best();
-    outcome_.status = outcome_.candidates.empty() ? Status::infeasible : Status::feasible;
-    if (outcome_.candidates.empty()) outcome_.infeasibility = explain(all_.problem);
+    if (!outcome_.candidates.empty()) {
+      outcome_.status = Status::feasible;
+    } else if (is_spent()) {
+      outcome_.status = Status::budget_exhausted;
+    } else {
+      outcome_.status = Status::infeasible;
+      outcome_.infeasibility = explain(all_.problem);
+    }
     return std::move(outcome_);
   }
 
  private:
   bool counts_least() const { return space_.in_flight == InFlight::least; }
   double best_s() const { return std::min(fastest_.time_s(), greedy_.time_s()); }
+  /// Whether the budget kept some plan from being simulated.
+  bool is_spent() const { return plans_ > budget_.work; }
 
   /// Simulates a plan in some orders of its passes; returns the bottleneck, per sample, above which
   /// no plan is faster than the best so far.
   double visit(const GraphPipeSolution& found) {
-    if (++plans_ > budget_.work) return 0.0;
+    ++plans_;
+    if (is_spent()) return 0.0;
     const Plan plan = graphpipe_plan(job_, system_, tables_, all_, found);
     const auto consider = [&](const WarmUps& warm_ups) {
       Plan counted = plan;
