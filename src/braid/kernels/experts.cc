@@ -80,7 +80,7 @@ ExpertLoad expert_load(const ExpertShape& s) {
   std::vector<double> shares(experts, 1);
   if (s.skew > 0) {
     // Where the exponent is 1 the formula has no value; near it, it is as good as the limit.
-    const double skew = s.skew == 1 ? 1 + 1e-9 : s.skew;
+    const double skew = s.skew == 1 ? kAboveTolerance : s.skew;
     const bool many = rows > s.experts;
     for (std::size_t i = 0; i < experts; ++i) {
       const double quantile = 1 - (static_cast<double>(i) + 0.5) / s.experts;
@@ -99,7 +99,7 @@ ExpertLoad expert_load(const ExpertShape& s) {
     load.rows += own;
     load.active += active;
     for (std::size_t t = 0; t < kExpertTileRows.size(); ++t) {
-      load.tiles[t] += active * std::ceil(own / active / kExpertTileRows[t] - 1e-9);
+      load.tiles[t] += active * expert_tiles(own / active, kExpertTileRows[t]);
     }
   }
   return load;

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <optional>
 #include <string_view>
 
+#include "braid/base/rounding.h"
 #include "braid/kernels/form.h"
 #include "braid/kernels/machine.h"
 #include "braid/kernels/number_format.h"
@@ -13,6 +15,12 @@ namespace braid {
 
 /// Rows of y that a tile of a grouped GEMM may have.
 inline constexpr std::array kExpertTileRows = {8.0, 16.0, 32.0, 64.0, 128.0};
+
+/// Tiles of so many rows that an expert with `rows` of them takes; what rounding adds to whole ones
+/// takes none.
+inline double expert_tiles(double rows, double tile_rows) {
+  return std::ceil(rows / tile_rows - kToleranceShare);
+}
 
 /// The experts of one layer, and the rank of an expert-parallel group that has most to do.
 struct ExpertShape {

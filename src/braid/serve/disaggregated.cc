@@ -94,7 +94,7 @@ ServingTimes steady_state(const DisaggregatedService& service, const EngineFigur
   }
   times.prompt_s = alone_s;
   const double held = times.sequences + times.requests_per_s * times.ttft_s;
-  if (load.concurrency > held * 1.001) {
+  if (load.concurrency > held * kAboveSteady) {
     const double more_s = (load.concurrency - held) / times.requests_per_s;
     if (times.sequences >= most) times.room_s = more_s;
     times.waiting_s += more_s;

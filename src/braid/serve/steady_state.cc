@@ -55,11 +55,11 @@ ServingTimes steady_state(const WorkerSteps& steps, const EngineFigures& figures
     times.sequences = sequences;
     const double next = std::clamp(load.concurrency - times.requests_per_s * times.ttft_s,
                                    kLeastDecoding * most, most);
-    if (std::abs(next - sequences) < 1e-4 * most) break;
+    if (std::abs(next - sequences) < kSteadyShare * most) break;
     sequences = 0.5 * (sequences + next);
   }
   const double held = times.sequences + times.requests_per_s * times.ttft_s;
-  if (load.concurrency > held * 1.001) {
+  if (load.concurrency > held * kAboveSteady) {
     const double more_s = (load.concurrency - held) / times.requests_per_s;
     times.room_s = more_s;
     times.waiting_s += more_s;

@@ -33,6 +33,13 @@ ServingTimes corrected(ServingTimes times, const TimeFactors& factors);
 /// Steps that steady_state() looks at, at most.
 inline constexpr int kMostSteadySteps = 30;
 
+/// Numbers of sequences that differ by less than this share of all that may run are the same steady
+/// state.
+inline constexpr double kSteadyShare = 1e-4;
+/// Requests under way above this share of what a steady state accounts for are not what the search
+/// for it left open, but wait for room.
+inline constexpr double kAboveSteady = 1.001;
+
 /// Of the sequences that may run, the share that decodes at least in steady_state().
 inline constexpr double kLeastDecoding = 0.05;
 

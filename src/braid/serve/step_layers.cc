@@ -23,8 +23,7 @@ ExpertForm::Shape with_random_choice(ExpertForm::Shape shape) {
   ExpertLoad& load = shape.load;
   load.active = std::min(load.active, here * -std::expm1(-own));
   for (std::size_t tile = 0; tile < kExpertTileRows.size(); ++tile) {
-    load.tiles[tile] =
-        load.active * std::ceil(load.rows / load.active / kExpertTileRows[tile] - 1e-9);
+    load.tiles[tile] = load.active * expert_tiles(load.rows / load.active, kExpertTileRows[tile]);
   }
   return shape;
 }
