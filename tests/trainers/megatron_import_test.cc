@@ -82,19 +82,31 @@ TEST(MegatronImport, WithoutABatchARankHasOneMicroBatch) {
 TEST(MegatronImport, SaysWhatItTakesOtherwise) {
   const auto notes = [](const std::string& arguments) { return import(arguments).notes; };
   EXPECT_THAT(notes("--recompute-granularity selective --recompute-modules core_attn layernorm"),
-              ElementsAre(::testing::HasSubstr("activation functions are recomputed as well")));
+              IsEmpty());
+  EXPECT_THAT(notes("--recompute-granularity selective --recompute-modules core_attn moe_act mlp"),
+              ElementsAre("--recompute-modules: not recomputed here: moe_act, mlp"));
   EXPECT_THAT(
       notes("--tensor-model-parallel-size 4 --num-experts 8 --expert-tensor-parallel-size 2"),
       ElementsAre(::testing::HasSubstr("--expert-tensor-parallel-size 2")));
 }
 
-TEST(MegatronImport, TellsRecomputationOfAttentionsCoreFromOther) {
-  EXPECT_TRUE(import("--recompute-activations").recomputes_core_attention);
-  EXPECT_TRUE(import("--recompute-granularity selective").recomputes_core_attention);
-  EXPECT_FALSE(import("--recompute-granularity full").recomputes_core_attention);
-  EXPECT_FALSE(import("--recompute-activations --recompute-modules core_attn moe_act")
-                   .recomputes_core_attention);
-  EXPECT_FALSE(import("").recomputes_core_attention);
+/// What the run does of what selective recomputation repeats: attention, norms, those before
+/// experts.
+std::vector<bool> repeats(const std::string& arguments) {
+  TrainerBehaviour does;
+  take_behaviour(import(arguments), does);
+  return {does.selective_attention, does.selective_norms, does.selective_expert_norms};
+}
+
+TEST(MegatronImport, ReadsWhichModulesAreRecomputed) {
+  const std::string selective = "--recompute-granularity selective ";
+  EXPECT_EQ(repeats("--recompute-activations"), (std::vector<bool>{true, false, false}));
+  EXPECT_EQ(repeats(selective), (std::vector<bool>{true, false, false}));
+  EXPECT_EQ(repeats(selective + "--recompute-modules core_attn layernorm"),
+            (std::vector<bool>{true, true, true}));
+  EXPECT_EQ(repeats(selective + "--recompute-modules layernorm"),
+            (std::vector<bool>{false, true, true}));
+  EXPECT_EQ(repeats("--recompute-granularity full"), (std::vector<bool>{true, true, true}));
 }
 
 TEST(MegatronImport, ReadsWhetherThereIsDropout) {

@@ -11,19 +11,27 @@
 #include "braid/report/confidence_text.h"
 #include "braid/report/devices_text.h"
 #include "braid/report/plan_text.h"
+#include "braid/report/plans_table.h"
 #include "braid/report/recommendation_text.h"
 #include "braid/trust/confidence.h"
 
 namespace braid {
 namespace {
 
-Json metrics_to_json(const Metrics& metrics, double bound_s) {
+/// Null where what chips can do is not known.
+Json mfu_to_json(const Candidate& candidate) {
+  return knows_arithmetic(candidate.plan.system) ? Json(candidate.metrics.mfu) : Json();
+}
+
+Json metrics_to_json(const Candidate& candidate, double bound_s) {
+  const Metrics& metrics = candidate.metrics;
   Json json = Json::object();
   json["iteration_time_s"] = metrics.iteration_time_s;
   json["lower_bound_s"] = bound_s;
-  json["mfu"] = metrics.mfu;
+  json["mfu"] = mfu_to_json(candidate);
   json["tokens_per_s"] = metrics.tokens_per_s;
-  json["model_flops_per_s_per_device"] = metrics.model_flops_per_s_per_device;
+  json["model_flops_per_s_per_device"] =
+      knows_arithmetic(candidate.plan.system) ? Json(metrics.model_flops_per_s_per_device) : Json();
   json["peak_memory_bytes"] = metrics.peak_memory_bytes;
   Json time = Json::object();
   time["compute_s"] = metrics.compute_s;
@@ -154,7 +162,7 @@ Json objective_to_json(const Outcome& outcome) {
 }  // namespace
 
 Json candidate_to_json(const Candidate& candidate, const LowerBound& bound) {
-  Json json = metrics_to_json(candidate.metrics, bound.time_s);
+  Json json = metrics_to_json(candidate, bound.time_s);
   json["confidence"] = confidence_to_json(candidate.plan, candidate.metrics);
   json["global_batch"] = candidate.plan.global_batch;
   json["devices_used"] = devices_used(candidate.plan);
@@ -172,7 +180,7 @@ Json outcome_to_json(const Outcome& outcome, const std::string& planner, double 
   const std::vector<PlanRow> rows = rows_of(outcome);
   if (!outcome.candidates.empty()) {
     const Candidate& best = outcome.candidates.front();
-    json.update(metrics_to_json(best.metrics, outcome.physical_bound.time_s));
+    json.update(metrics_to_json(best, outcome.physical_bound.time_s));
     json["gap"] = gap_to_json(rows.front());
     json["confidence"] = confidence_to_json(best.plan, best.metrics);
     json["model"] = best.plan.model;
@@ -214,7 +222,7 @@ Json outcome_to_json(const Outcome& outcome, const std::string& planner, double 
   json["alternatives"] = Json::array();
   for (std::size_t i = 1; i < outcome.candidates.size(); ++i) {
     const Candidate& candidate = outcome.candidates[i];
-    Json part = metrics_to_json(candidate.metrics, outcome.physical_bound.time_s);
+    Json part = metrics_to_json(candidate, outcome.physical_bound.time_s);
     part["gap"] = gap_to_json(rows[i]);
     part["confidence"] = confidence_to_json(candidate.plan, candidate.metrics);
     part["told_apart"] = !std::binary_search(alike.begin(), alike.end(), i);
@@ -238,7 +246,7 @@ Json compare_row(const CheckedOutcome& checked, const std::string& planner, doub
     json["iteration_time_s"] = best.metrics.iteration_time_s;
     json["of_best"] = best.metrics.iteration_time_s / least_s;
     json["peak_memory_bytes"] = best.metrics.peak_memory_bytes;
-    json["mfu"] = best.metrics.mfu;
+    json["mfu"] = mfu_to_json(best);
     json["devices_used"] = devices_used(best.plan);
     json["parallel"] = to_json(best.plan.parallel);
     json["uniform"] = is_uniform(best.plan);

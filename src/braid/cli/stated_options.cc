@@ -395,14 +395,6 @@ int micro_batch_of(const Import& run, const Parallelism& p, const StatedDefaults
 
 }  // namespace
 
-bool frees_nothing(const Import& run, const Graph& graph) {
-  return run.recomputes_core_attention &&
-         std::none_of(graph.operators.begin(), graph.operators.end(), [](const Operator& op) {
-           const auto* attention = std::get_if<Attention>(&op.kind);
-           return attention != nullptr && !attention->flash;
-         });
-}
-
 std::string dropout_difference(const Import& run, const Graph& model) {
   const std::optional<ModelShape> shape = model_shape(model);
   if (!shape || !run.dropout || *run.dropout == shape->dropout) return "";
@@ -447,7 +439,6 @@ StatedConfiguration stated_configuration(const JobOptions& job, const StatedOpti
   }
   if (!job.whole_experts.empty()) p.whole_experts = job.whole_experts == "on";
   p.whole_experts = p.whole_experts && p.tp > 1;
-  if (run != nullptr && frees_nothing(*run, defaults.graph)) p.recompute = Recompute::none;
   if (!job.recompute.empty()) p.recompute = *parse_recompute(job.recompute);
   if (job.zero >= 0) p.zero = static_cast<Zero>(job.zero);
   if (p.vp > 1) p.schedule = ScheduleKind::interleaved;

@@ -32,11 +32,6 @@ std::string model_difference(const Import& run, const Graph& model);
 /// In a sentence, that the run has dropout and the model has none, or the reverse; or empty.
 std::string dropout_difference(const Import& run, const Graph& model);
 
-/// Whether the run recomputes attention's core alone, of which the graph's attention, flash
-/// attention, keeps nothing: its inputs and its output stay for the operators beside it, and its
-/// backward pass makes the scores again anyway.
-bool frees_nothing(const Import& run, const Graph& graph);
-
 /// Fills in what the options leave out and the trainer's command line or file says: batch, tokens,
 /// precision, trainer. Degrees are for stated_configuration().
 void take_job(const Import& run, JobOptions& options);

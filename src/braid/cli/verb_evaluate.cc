@@ -113,17 +113,6 @@ std::int64_t blocks_of_named(const EvaluateOptions& options) {
   return shape ? shape->blocks : 0;
 }
 
-/// What the run's selective recomputation is taken for, where that is another thing.
-std::string recomputation_note(const Import& from, const LoadedJob& loaded) {
-  if (!from.recomputes_core_attention) return "";
-  return frees_nothing(from, loaded.graph)
-             ? "selective recomputation of attention's core alone: flash attention keeps no scores "
-               "that this could free, so that it takes as much memory as none, and is taken as "
-               "none; that attention's forward pass runs twice is not in the time"
-             : "selective recomputation of attention's core alone: here norms and activation "
-               "functions are recomputed as well";
-}
-
 /// What a run leaves open, says in words that are not known, or says and is not modelled.
 void take_notes(const Import& from, const EvaluateOptions& options, const Verb& verb,
                 const LoadedJob& loaded, const Parallelism& stated,
@@ -146,7 +135,6 @@ void take_notes(const Import& from, const EvaluateOptions& options, const Verb& 
   const auto add = [&](std::string text) {
     if (!text.empty()) evaluation.not_modelled.push_back(std::move(text));
   };
-  if (options.job.recompute.empty()) add(recomputation_note(from, loaded));
   add(model_difference(from, loaded.graph));
   add(dropout_difference(from, loaded.graph));
   for (const DeviceGroup& group : loaded.system.groups) {

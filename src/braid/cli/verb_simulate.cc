@@ -201,7 +201,7 @@ int simulate_plan(const SimulateOptions& options, const Plan& plan) {
     Json json = Json::object();
     json["iteration_time_s"] = metrics.iteration_time_s;
     json["tokens_per_s"] = metrics.tokens_per_s;
-    json["mfu"] = metrics.mfu;
+    json["mfu"] = knows_arithmetic(plan.system) ? Json(metrics.mfu) : Json();
     json["bubble_s"] = metrics.bubble_s;
     json["peak_memory_bytes"] = metrics.peak_memory_bytes;
     fmt::print("{}", to_text(json));

@@ -193,6 +193,17 @@ struct Layer {
   friend bool operator==(const Layer&, const Layer&) = default;
 };
 
+/// What selective recomputation computes again in the backward pass, so that its output need not be
+/// kept. Korthikanti et al. 2022 (§5) repeat attention's core and keep its output.
+struct SelectiveParts {
+  bool attention = true;         ///< Attention's core, from Q, K and V …
+  bool attention_output = true;  ///< … and its output is not kept either.
+  bool norms = true;             ///< Normalisations whose output no experts read.
+  bool expert_norms = true;      ///< Those whose output experts read.
+  bool activations = true;       ///< Pointwise functions and softmaxes.
+  friend bool operator==(const SelectiveParts&, const SelectiveParts&) = default;
+};
+
 /// A model as operators in topological order. Knows nothing of hardware.
 struct Graph {
   std::string name;
@@ -203,6 +214,7 @@ struct Graph {
   std::vector<TensorId> outputs;
   std::int64_t samples = 1;  ///< How many samples one pass over the graph processes.
   std::int64_t seq_len = 0;  ///< Tokens per sample; 0 when the model has no sequence.
+  SelectiveParts selective;  ///< As its trainer recomputes.
   /// What the model's source says of the whole model; its blocks are layers of the graph.
   std::optional<ModelShape> shape;
 

@@ -58,8 +58,9 @@ void add_stash(const LayerInput& input, const Operator& op, const OperatorWork& 
                   ? rows
                   : stored_share(graph, graph.tensors[static_cast<std::size_t>(tensor)], how);
     }
-    if (kept.is_first) estimate.whole_stash_bytes += bytes * share;
-    if (kept.is_first_of_stored) estimate.partial_stash_bytes += bytes * share;
+    if (!kept.is_first) continue;
+    estimate.whole_stash_bytes += bytes * share;
+    if (kept.is_selective) estimate.partial_stash_bytes += bytes * share;
   }
 }
 

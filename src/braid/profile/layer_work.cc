@@ -24,12 +24,66 @@ bool is_fused(const Graph& graph, const Layer& layer, OperatorId id) {
   });
 }
 
+bool is_among(const std::vector<TensorId>& tensors, TensorId id) {
+  return std::find(tensors.begin(), tensors.end(), id) != tensors.end();
+}
+
 /// Whether `id` is not seen yet; it is from then on. What is private (-1) never is.
 bool see(std::vector<TensorId>& seen, TensorId id) {
   if (id < 0) return true;
-  if (std::find(seen.begin(), seen.end(), id) != seen.end()) return false;
+  if (is_among(seen, id)) return false;
   seen.push_back(id);
   return true;
+}
+
+bool feeds_experts(const Graph& graph, const Layer& layer, const Operator& op) {
+  const auto from = graph.operators.begin();
+  return std::any_of(from + layer.first, from + layer.last, [&](const Operator& reader) {
+    return std::holds_alternative<MoeExperts>(reader.kind) &&
+           std::any_of(reader.inputs.begin(), reader.inputs.end(),
+                       [&](TensorId input) { return is_among(op.outputs, input); });
+  });
+}
+
+/// Whether selective recomputation may repeat the operator.
+bool is_repeatable(const Graph& graph, const Layer& layer, const Operator& op) {
+  const SelectiveParts& parts = graph.selective;
+  if (std::holds_alternative<Attention>(op.kind)) return parts.attention;
+  if (std::holds_alternative<Normalization>(op.kind)) {
+    return feeds_experts(graph, layer, op) ? parts.expert_norms : parts.norms;
+  }
+  return is_pointwise(op) && parts.activations;
+}
+
+/// Marks what selective recomputation repeats and, in what operators keep, what it makes again.
+/// `kept`: all that some operator of the layer keeps.
+void recompute_selectively(const Graph& graph, const Layer& layer,
+                           const std::vector<TensorId>& kept, std::vector<OperatorWork>& works) {
+  std::vector<TensorId> made_again;
+  for (std::size_t i = 0; i < works.size(); ++i) {
+    const Operator& op = graph.operators[static_cast<std::size_t>(layer.first) + i];
+    if (!is_repeatable(graph, layer, op)) continue;
+    const bool has_inputs = std::all_of(op.inputs.begin(), op.inputs.end(), [&](TensorId input) {
+      return graph.tensors[static_cast<std::size_t>(input)].is_parameter || is_among(kept, input) ||
+             is_among(made_again, input);
+    });
+    for (LayerKept& each : works[i].kept) {
+      if (each.tensor.tensor < 0) each.is_selective = false;
+    }
+    const bool keeps_private =
+        std::any_of(works[i].kept.begin(), works[i].kept.end(),
+                    [](const LayerKept& each) { return !each.is_selective; });
+    works[i].is_recomputed = has_inputs || keeps_private;
+    const bool is_attention = std::holds_alternative<Attention>(op.kind);
+    if (has_inputs && (!is_attention || graph.selective.attention_output)) {
+      made_again.insert(made_again.end(), op.outputs.begin(), op.outputs.end());
+    }
+  }
+  for (OperatorWork& work : works) {
+    for (LayerKept& each : work.kept) {
+      if (is_among(made_again, each.tensor.tensor)) each.is_selective = false;
+    }
+  }
 }
 
 }  // namespace
@@ -38,7 +92,7 @@ std::vector<OperatorWork> layer_work(const Graph& graph, LayerId layer_id) {
   const Layer& layer = graph.layers[static_cast<std::size_t>(layer_id)];
   std::vector<OperatorWork> works;
   works.reserve(static_cast<std::size_t>(layer.last - layer.first));
-  std::vector<TensorId> kept, stored, parameters;
+  std::vector<TensorId> kept, parameters;
   for (OperatorId id = layer.first; id < layer.last; ++id) {
     const Operator& op = graph.operators[static_cast<std::size_t>(id)];
     OperatorWork work;
@@ -46,10 +100,8 @@ std::vector<OperatorWork> layer_work(const Graph& graph, LayerId layer_id) {
     work.backward = backward_work(graph, op);
     work.model_flops = forward_model_flops(graph, op) + backward_model_flops(graph, op);
     work.is_fused = is_fused(graph, layer, id);
-    work.is_recomputed = std::holds_alternative<Attention>(op.kind) || is_pointwise(op);
     for (const KeptTensor& tensor : kept_for_backward(graph, op)) {
-      const bool is_first = see(kept, tensor.tensor);
-      work.kept.push_back({tensor, is_first, !work.is_recomputed && see(stored, tensor.tensor)});
+      work.kept.push_back({tensor, see(kept, tensor.tensor), true});
     }
     for (const TensorId input : op.inputs) {
       if (!graph.tensors[static_cast<std::size_t>(input)].is_parameter) continue;
@@ -57,6 +109,7 @@ std::vector<OperatorWork> layer_work(const Graph& graph, LayerId layer_id) {
     }
     works.push_back(std::move(work));
   }
+  recompute_selectively(graph, layer, kept, works);
   return works;
 }
 

@@ -84,6 +84,16 @@ const std::vector<BehaviourFlag>& behaviour_flags() {
        "experts' GEMMs take biases and clamps along"},
       {"padded_experts", &TrainerBehaviour::padded_experts,
        "experts have capacity for the average, tokens beyond it are dropped"},
+      {"selective_attention", &TrainerBehaviour::selective_attention,
+       "selective recomputation repeats attention's core"},
+      {"selective_attention_output", &TrainerBehaviour::selective_attention_output,
+       "selective recomputation does not keep the output of attention's core"},
+      {"selective_norms", &TrainerBehaviour::selective_norms,
+       "selective recomputation repeats norms, but those before experts"},
+      {"selective_expert_norms", &TrainerBehaviour::selective_expert_norms,
+       "selective recomputation repeats norms before experts"},
+      {"selective_activations", &TrainerBehaviour::selective_activations,
+       "selective recomputation repeats pointwise functions"},
       {"predictions_with_head", &TrainerBehaviour::predictions_with_head,
        "MTP modules and the head are one layer"},
       {"overlapped_tensor_parallel", &TrainerBehaviour::overlapped_tensor_parallel,
@@ -118,6 +128,11 @@ void adapt_graph(const TrainerBehaviour& does, Graph& graph) {
   if (does.fused_loss) fuse_loss(graph);
   if (does.fused_experts) fuse_experts(graph);
   if (does.padded_experts) pad_experts(graph);
+  graph.selective = {.attention = does.selective_attention,
+                     .attention_output = does.selective_attention_output,
+                     .norms = does.selective_norms,
+                     .expert_norms = does.selective_expert_norms,
+                     .activations = does.selective_activations};
   if (does.predictions_with_head) join_predictions(graph);
 }
 

@@ -24,6 +24,10 @@ struct TrainerBehaviour {
   bool fused_loss = false;
   bool fused_experts = false;   ///< Experts' GEMMs take biases and clamps along.
   bool padded_experts = false;  ///< Experts have room for the average; tokens beyond are dropped.
+  // What selective recomputation repeats (SelectiveParts).
+  bool selective_attention = true, selective_attention_output = true;
+  bool selective_norms = true, selective_expert_norms = true;
+  bool selective_activations = true;
   // How layers run.
   /// MTP modules run with the head: they are one layer, of one stage.
   bool predictions_with_head = false;
@@ -63,8 +67,8 @@ const std::vector<BehaviourFlag>& behaviour_flags();
 /// Makes formats of gradients those that the trainer keeps them in.
 void adapt_precision(const TrainerBehaviour& does, Precision& precision);
 
-/// Makes `graph` what the trainer runs: plain or flash attention, fused or padded operators, one
-/// layer of MTP modules and the head.
+/// Makes `graph` what the trainer runs: plain or flash attention, fused or padded operators, what
+/// selective recomputation repeats, one layer of MTP modules and the head.
 /// Linear in the operators.
 void adapt_graph(const TrainerBehaviour& does, Graph& graph);
 

@@ -199,8 +199,10 @@ std::string summary(const Plan& plan, const Metrics& metrics) {
   card(seconds_text(metrics.iteration_time_s), "an iteration");
   card(fmt::format("{:.0f}", metrics.tokens_per_s / static_cast<double>(devices_used(plan))),
        plan.seq_len > 0 ? "tokens a second per device" : "samples a second per device");
-  card(fmt::format("{:.1f}", metrics.model_flops_per_s_per_device / 1e12), "TFLOP/s per device");
-  card(fmt::format("{:.1f} %", 100 * metrics.mfu), "model FLOPs utilisation");
+  if (knows_arithmetic(plan.system)) {
+    card(fmt::format("{:.1f}", metrics.model_flops_per_s_per_device / 1e12), "TFLOP/s per device");
+    card(fmt::format("{:.1f} %", 100 * metrics.mfu), "model FLOPs utilisation");
+  }
   card(gib_text(metrics.peak_memory_bytes), "peak memory");
   text += "</div>\n<table class=\"facts\">\n";
   text += row("split", fmt::format("TP {}, PP {}, CP {}, EP {}, DP {}, VP {}", form.tp, p.pp,

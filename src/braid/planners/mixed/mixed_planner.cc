@@ -48,6 +48,9 @@ constexpr double kEasier = 0.8;
 constexpr MixedDepthFirstLimits kMostWalked = {400'000, 2'000};
 /// Devices of the pipelines shown there, all together.
 constexpr std::int64_t kMostWalkedDevices = 4'000'000;
+/// Of what is left of these, rounds of one form that are searched together have one in so many:
+/// others may follow.
+constexpr std::int64_t kWalkOfForms = 2;
 /// Rounds of one form that are searched together, of those of least bound.
 constexpr std::int64_t kFormsAtOnce = 16;
 /// How often checking and simulating a pipeline looks through its devices.
@@ -101,7 +104,9 @@ class MixedSearch {
         job_(job, system, "braid"),
         known_(system, job_.runs()),
         met_(job_, space),
-        outcome_(begin_outcome(job, system)) {}
+        outcome_(begin_outcome(job, system)) {
+    walk_left_.shown = std::min(walk_left_.shown, kMostWalkedDevices / system.device_count);
+  }
 
   Outcome run();
 
@@ -162,6 +167,7 @@ class MixedSearch {
   bool exhausted_ = false;     ///< The budget kept something from being searched.
   double shown_bound_s_ = 0;   ///< Of the round that was searched last.
   std::int64_t searched_ = 0;  ///< Stages tried in searches of rounds.
+  MixedDepthFirstLimits walk_left_ = kMostWalked;
   Outcome outcome_;
 };
 
@@ -267,8 +273,8 @@ void MixedSearch::find_first(std::vector<SearchNode>& open) {
 /// a pipeline's bound is not quite its time, and of layers that do not follow one another not even
 /// that.
 void MixedSearch::walk(std::vector<SearchNode>& open) {
-  MixedDepthFirstLimits left = kMostWalked;
-  left.shown = std::min(left.shown, kMostWalkedDevices / job_.system().device_count);
+  const std::int64_t part = space_.can.heterogeneous_stages ? 1 : kWalkOfForms;
+  MixedDepthFirstLimits left = {walk_left_.steps / part, walk_left_.shown / part};
   if (budget_.work > 0) {
     left.shown = std::clamp<std::int64_t>(budget_.work - outcome_.evaluated, 0, left.shown);
   }
@@ -296,6 +302,8 @@ void MixedSearch::walk(std::vector<SearchNode>& open) {
       of_round.shown -= walked.shown;
       left.steps -= walked.steps;
       left.shown -= walked.shown;
+      walk_left_.steps -= walked.steps;
+      walk_left_.shown -= walked.shown;
       outcome_.work += walked.steps;
       bound_s = std::min(bound_s, walked.bound_s);
     }

@@ -6,6 +6,7 @@
 
 #include "braid/base/text.h"
 #include "braid/trainers/exchange/export.h"
+#include "braid/trainers/exchange/recomputed_modules.h"
 #include "braid/trainers/exchange/settings.h"
 
 namespace braid {
@@ -32,7 +33,7 @@ void read_state(GivenArguments& given, Import& run) {
   p.recompute = granularity == "full"                      ? Recompute::full
                 : granularity == "selective" || recomputes ? Recompute::selective
                                                            : Recompute::none;
-  run.recomputes_core_attention = p.recompute == Recompute::selective;
+  if (p.recompute == Recompute::selective) take_recomputed_modules("core_attn", "", run);
 }
 
 }  // namespace

@@ -63,9 +63,6 @@ struct Import {
   std::vector<LeftOpen> not_given;
   /// What it says and braid does not model, one sentence each.
   std::vector<std::string> notes;
-  /// Selective recomputation is of attention's core alone, of which flash attention keeps no more
-  /// than without any.
-  bool recomputes_core_attention = false;
   std::optional<bool> dropout;   ///< Whether the model has some; nullopt: not known.
   std::string needs_fp4_units;   ///< What starts on chips with FP4 alone; empty: nothing does.
   std::optional<System> system;  ///< Where it says the devices with all their figures.

@@ -24,6 +24,14 @@ std::string read_value(std::string_view text, std::size_t& at, bool is_yaml) {
       return value;
     }
   }
+  if (at < text.size() && text[at] == '[') {
+    const std::size_t end = text.find(']', at);
+    if (end != std::string_view::npos) {
+      std::string value(text.substr(at, end + 1 - at));
+      at = end + 1;
+      return value;
+    }
+  }
   const std::string_view stops = is_yaml ? "\r\n#,}" : " \t\r\n#,()\\;";
   const std::size_t end = std::min(text.find_first_of(stops, at), text.size());
   std::string value(text.substr(at, end - at));

@@ -122,7 +122,9 @@ void set_model(const Plan& plan, Fields& fields) {
     fields.set("model.recompute_num_layers", 1);
   } else if (p.recompute == Recompute::selective) {
     fields.set("model.recompute_granularity", "'selective'");
-    fields.set("model.recompute_modules", "['core_attn', 'layernorm']");
+    const bool norms = plan.trainer.does.selective_expert_norms && plan.shape &&
+                       (plan.shape->experts > 0 || plan.shape->latent_attention);
+    fields.set("model.recompute_modules", norms ? "['core_attn', 'layernorm']" : "['core_attn']");
   }
 }
 
@@ -218,9 +220,13 @@ Export export_megatron_bridge(const Plan& plan, const std::string& file) {
   const Parallelism& p = plan.parallel;
   Export out;
   out.suggested_file = file.empty() ? "megatron_bridge.py" : file;
-  if (p.recompute == Recompute::selective) {
+  const TrainerBehaviour& does = plan.trainer.does;
+  if (p.recompute == Recompute::selective &&
+      (does.selective_attention_output || does.selective_norms || does.selective_activations)) {
     out.warnings.emplace_back(
-        "the activation function alone cannot be recomputed: its input stays in memory");
+        "the output of attention's core, activation functions' inputs and outputs, and norms that "
+        "Transformer Engine computes with a GEMM stay in memory, which takes more than the plan "
+        "says: plan with --for megatron-bridge");
   }
   if (their_name(kModels, plan.model_source).empty()) {
     out.warnings.emplace_back(

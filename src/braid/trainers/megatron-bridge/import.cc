@@ -10,6 +10,7 @@
 #include "braid/base/text.h"
 #include "braid/trainers/exchange/export.h"
 #include "braid/trainers/exchange/megatron_fsdp.h"
+#include "braid/trainers/exchange/recomputed_modules.h"
 #include "braid/trainers/exchange/settings.h"
 #include "braid/trainers/exchange/signs.h"
 #include "braid/trainers/exchange/stage_layout.h"
@@ -159,10 +160,9 @@ void read_recomputation(GivenArguments& given, Import& run) {
   run.parallel.recompute = granularity == "full"        ? Recompute::full
                            : granularity == "selective" ? Recompute::selective
                                                         : Recompute::none;
-  // A list in brackets; where it is not given, core_attn.
-  const bool is_one = !contains(modules, ",") && contains(modules, "core_attn");
-  run.recomputes_core_attention =
-      run.parallel.recompute == Recompute::selective && (is_one || lowered(modules) == "none");
+  if (run.parallel.recompute != Recompute::selective) return;
+  take_recomputed_modules(lowered(modules) == "none" ? "core_attn" : modules,
+                          "model.recompute_modules", run);
 }
 
 /// What figures depend on, and what it is taken for where nothing is said.

@@ -87,16 +87,32 @@ void add_pipeline(const Plan& plan, Arguments& arguments) {
                   "'" + layout_text(counts, mtp, mtp_chunk) + "'");
 }
 
-/// What of selective recomputation Megatron-LM has modules for. Transformer Engine computes a norm
-/// together with the GEMM behind it: only those before experts and in latent attention are modules
-/// of their own.
+/// What of the plan's selective recomputation Megatron-LM has modules for. Transformer Engine
+/// computes a norm together with the GEMM behind it: only those before experts and in latent
+/// attention are modules of their own.
 std::string recomputed_modules(const Plan& plan) {
   const bool engine = has_transformer_engine(plan);
   const bool experts = plan.shape->experts > 0;
-  std::string modules = "core_attn";
-  if (!engine || experts || plan.shape->latent_attention) modules += " layernorm";
-  if (engine && experts) modules += " moe_act";
-  return modules;
+  const TrainerBehaviour& does = plan.trainer.does;
+  std::string modules;
+  const auto add = [&](bool is_recomputed, const char* module) {
+    if (is_recomputed) modules += (modules.empty() ? "" : " ") + std::string(module);
+  };
+  add(does.selective_attention, "core_attn");
+  add((does.selective_norms && (!engine || plan.shape->latent_attention)) ||
+          (does.selective_expert_norms && experts),
+      "layernorm");
+  add(does.selective_activations && engine && experts, "moe_act");
+  return modules.empty() ? "core_attn" : modules;
+}
+
+/// Whether the plan's selective recomputation frees what Megatron-LM then keeps: its modules end
+/// behind attention's core, experts have activations of their own, and norms are computed with
+/// GEMMs.
+bool keeps_more_than_planned(const Plan& plan) {
+  const TrainerBehaviour& does = plan.trainer.does;
+  return does.selective_attention_output || does.selective_activations ||
+         (does.selective_norms && has_transformer_engine(plan));
 }
 
 void add_recompute(const Plan& plan, Arguments& arguments, std::vector<std::string>& warnings) {
@@ -111,17 +127,12 @@ void add_recompute(const Plan& plan, Arguments& arguments, std::vector<std::stri
           "than delayed scaling: tensorwise is used");
     }
     arguments.value("--recompute-modules", modules);
-    if (modules == "core_attn" && plan.trainer.does.flash_attention) {
+    if (keeps_more_than_planned(plan)) {
       warnings.emplace_back(
-          "attention's core alone can be recomputed here, of which flash attention keeps no "
-          "scores: "
-          "that takes as much memory as no recomputation does, more than the plan says (or add mlp "
-          "to --recompute-modules, which takes longer)");
-    } else if (plan.shape->experts == 0 || !has_transformer_engine(plan)) {
-      warnings.emplace_back(
-          "activation functions, and norms that Transformer Engine computes with a GEMM, cannot be "
-          "recomputed alone: their inputs stay in memory, which takes more than the plan says (or "
-          "add mlp to --recompute-modules, which takes longer)");
+          "the output of attention's core, activation functions' inputs and outputs, and norms "
+          "that "
+          "Transformer Engine computes with a GEMM stay in memory, which takes more than the plan "
+          "says: plan with --for megatron (or add mlp to --recompute-modules, which takes longer)");
     }
   } else if (plan.parallel.recompute == Recompute::full) {
     arguments.value("--recompute-granularity", "full");

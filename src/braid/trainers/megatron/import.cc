@@ -15,6 +15,7 @@
 #include "braid/trainers/exchange/given_arguments.h"
 #include "braid/trainers/exchange/megatron_fsdp.h"
 #include "braid/trainers/exchange/open_script.h"
+#include "braid/trainers/exchange/recomputed_modules.h"
 #include "braid/trainers/exchange/shell_script.h"
 #include "braid/trainers/exchange/signs.h"
 #include "braid/trainers/exchange/started_processes.h"
@@ -93,31 +94,12 @@ void read_sharding(GivenArguments& given, Import& run) {
   }
 }
 
-/// Whether nothing but what selective recomputation stands for is recomputed: attention, norms and
-/// activation functions.
-bool is_selective(const std::string& modules) {
-  std::istringstream words(modules);
-  std::string word;
-  while (words >> word) {
-    if (word != "core_attn" && word != "layernorm" && word != "moe_act") return false;
-  }
-  return true;
-}
-
 void read_recomputation(GivenArguments& given, Import& run) {
   const std::string granularity = given.text("--recompute-granularity").value_or("");
   if (given.has("--recompute-activations") || granularity == "selective") {
     run.parallel.recompute = Recompute::selective;
-    const std::string modules = given.text("--recompute-modules").value_or("core_attn");
-    if (!is_selective(modules)) {
-      run.notes.push_back("--recompute-modules " + in_quotes(modules) +
-                          ": taken as selective recomputation");
-    } else if (modules == "core_attn") {
-      run.recomputes_core_attention = true;
-    } else if (!contains(modules, "moe_act")) {
-      run.notes.push_back("selective recomputation of " + in_quotes(modules) +
-                          ": here activation functions are recomputed as well");
-    }
+    take_recomputed_modules(given.text("--recompute-modules").value_or("core_attn"),
+                            "--recompute-modules", run);
   }
   if (granularity != "full") return;
   run.parallel.recompute = Recompute::full;

@@ -189,7 +189,8 @@ std::vector<std::string> common_torchtitan_limits(const Plan& plan, const Torcht
   }
   if (p.recompute == Recompute::selective) {
     warnings.emplace_back(
-        "selective recomputation chooses its operators differently (saves GEMMs)");
+        "selective recomputation repeats every second GEMM as well, which takes less memory and "
+        "longer than the plan says");
   }
   const Dtype matmul = plan.precision.matmul;
   if (plan.shape->experts > 0 && matmul == Dtype::f8) {
