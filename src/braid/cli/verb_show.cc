@@ -284,7 +284,8 @@ Run add_show(CLI::App& app) {
     bool json = false;
   };
   auto arguments = std::make_shared<Arguments>();
-  Verb verb(app, "show", "A model, chip, cluster or planner, and where its figures come from");
+  Verb verb(app, "show",
+            "A model, chip, cluster, trainer or planner, and where its figures come from");
   verb.footer(
       "Example:\n  braid show h100-sxm\n  braid show h100-sxm --kernel "
       "gemm=4096,4096,4096\n\nKernels: "
