@@ -161,9 +161,8 @@ std::string front_table(const ServingOutcome& outcome) {
                     milliseconds(point.ttft_s), four_figures(point.tokens_per_s_per_device),
                     fmt::format("{:.0f}", point.sequences)});
   }
-  return section(
-      "Aggregated workers, with the engine's own chunk: no other of them is better in both",
-      rows.size() > 1 ? page_table(rows) : "");
+  return section("Pareto-optimal aggregated workers, with the engine's own chunk",
+                 rows.size() > 1 ? page_table(rows) : "");
 }
 
 }  // namespace
