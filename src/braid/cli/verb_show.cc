@@ -35,7 +35,7 @@ void line(const std::string& name, const std::string& value) {
 
 void print_provenance(const std::vector<Provenance>& provenance) {
   if (provenance.empty()) return;
-  fmt::print("\nAssumptions\n");
+  fmt::print("\nSources and assumptions\n");
   for (const Provenance& entry : provenance) {
     line(entry.key, (entry.assumed ? "assumed: " : "") + entry.source);
   }
