@@ -289,7 +289,7 @@ std::string assumptions_text(const std::vector<Compared>& all) {
   return text.empty() ? "" : "Assumed:\n" + text;
 }
 
-/// What the runs rest on, as the first of them says it: others differ in their figures alone.
+/// What the runs depend on, as the first of them says it: others differ in their figures alone.
 std::string run_assumptions(const std::vector<Compared>& all) {
   for (const Compared& compared : all) {
     if (!compared.run) continue;
