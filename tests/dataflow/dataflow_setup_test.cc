@@ -85,7 +85,7 @@ TEST(DataflowSetup, BadInputHasOneLineWithPlaceAndKey) {
       {"endIdx: 4", "endIdx: 5", "connections[2].endIdx: 5 is not in [1, 4]"},
       {"startIdx: 3 endIdx: 4", "startIdx: 3 endIdx: 1", "form a cycle"},
       {"startIdx: 3 endIdx: 4", "startIdx: 3 endIdx: 3", "reads its own output"},
-      {"fwd_bwd: FWD", "fwd_bwd: BWD", "mend fwd_bwd"},
+      {"fwd_bwd: FWD", "fwd_bwd: BWD", "correct fwd_bwd"},
       {"num_chip: 4", "num_chip: 6", "do not multiply to the 6 chips"},
       {"num_chip: 4", "num_chip: 2", "more than the 2 chips"},
       {"core: 64", "core: 0", "system.accelerator.core: 0 is not in"},

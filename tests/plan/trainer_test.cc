@@ -188,7 +188,7 @@ TEST(Trainer, MistakesInFilesAreSaidWhereTheyAre) {
                 HasSubstr("has no value; name at least one"));
   }
   EXPECT_THAT(message(head + "can:\n  flying: {is: true, source: s}\n"),
-              HasSubstr("a trainer can nothing called 'flying'"));
+              HasSubstr("a trainer has no capability called 'flying'"));
   EXPECT_THAT(message(head + "can:\n  offload: {is: [optimiser], source: s}\n"),
               HasSubstr("did you mean 'optimizer'?"));
   EXPECT_THAT(message(head + "can:\n  never: [{is: [pipeline], source: s}]\n"),

@@ -334,7 +334,8 @@ TEST(ServiceSimulation, RefusesRequestsWithoutRoom) {
     simulate_service(plan, job, {{0, 1024, 8}, {0, 1e6, 8}});
     FAIL();
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("request 2 of 1000000 and 8 tokens has no room"));
+    EXPECT_THAT(error.what(),
+                HasSubstr("request 2 of 1000000 input and 8 output tokens has no room"));
   }
 }
 

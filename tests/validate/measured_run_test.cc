@@ -42,7 +42,7 @@ TEST(MeasuredRuns, BadRowsNameFileLineAndColumn) {
             "r.csv:3: iter_time_s: 'nan' is not a number; leave the field empty if it is unknown");
   EXPECT_EQ(message("1,0"),
             "r.csv:3: iter_time_s: '0' is not positive; leave the field empty if it is unknown");
-  EXPECT_EQ(message("1,1e20"), "r.csv:3: iter_time_s: '1e20' is absurd");
+  EXPECT_EQ(message("1,1e20"), "r.csv:3: iter_time_s: '1e20' is out of range");
 }
 
 TEST(MeasuredRuns, NeedsHardwareAndAFigureOfSpeed) {

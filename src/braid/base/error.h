@@ -16,7 +16,7 @@ struct Where {
 /// `what()` is a single line: `file:line: key: message; remedy`.
 class Error : public std::runtime_error {
  public:
-  /// `message` says what is wrong, `remedy` (may be empty) how to mend it.
+  /// `message` says what is wrong, `remedy` (may be empty) how to fix it.
   Error(const Where& where, const std::string& message, const std::string& remedy = {});
   explicit Error(const std::string& message, const std::string& remedy = {})
       : Error(Where{}, message, remedy) {}

@@ -126,7 +126,7 @@ void check_kernel_graph(const KernelGraph& graph, const std::string& file) {
       throw Error({file, 0, "connections"},
                   fmt::format("{} of the forward pass reads {} of the backward pass",
                               in_quotes(to.name), in_quotes(from.name)),
-                  "mend fwd_bwd");
+                  "correct fwd_bwd");
     }
   }
   if (kernel_levels(graph.kernels.size(), graph.tensors).empty()) {

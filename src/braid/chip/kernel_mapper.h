@@ -54,7 +54,7 @@ double work_bound_s(const ChipWork& work, const DataflowChip& chip, const Mappin
 /// and DRAM use kept up to date kernel by kernel, and drops what cannot beat the best mapping
 /// known. That one comes from exact cuts of several linear orders and moves of single kernels.
 /// Where a twentieth of the budget does not do, and that is not small, the bound learns what SRAM
-/// forces through DRAM (traffic_floor.h), and the partitions that this rests on give one more
+/// forces through DRAM (traffic_floor.h), and the partitions that this depends on give one more
 /// order. When the budget is used up, the best mapping and the least bound of what is left are the
 /// answer.
 ///

@@ -106,31 +106,30 @@ void add_form(Verb& app, JobOptions& o, bool states_one) {
                     "The " + what + (states_one ? "" : ", or several to choose from: 1,2,4"))
             .group(kDegrees);
     if (states_one) added.type_name("N");
-    add_count(app, "--max-" + name, 1, kMostDegree, "At most so many: " + what,
+    add_count(app, "--max-" + name, 1, kMostDegree, "Upper limit of the " + what,
               [&degrees](std::int64_t most) {
                 degrees = Degrees(degrees.list(), static_cast<int>(most));
               })
         .group(kLimits);
   }
-  app.add_option("--recompute", o.recompute, "Fix activation recomputation")
+  app.add_option("--recompute", o.recompute, "Activation recomputation")
       .one_of({"none", "selective", "full"})
       .group(kDegrees);
-  add_count(app, "--zero", o.zero, 0, 3, "Fix the ZeRO stage, 0 to 3").group(kDegrees);
+  add_count(app, "--zero", o.zero, 0, 3, "The ZeRO stage, 0 to 3").group(kDegrees);
   app.add_option("--schedule", o.schedule,
-                 "Fix the schedule; greedy: the planner graphpipe tries the greedy order of passes "
-                 "too")
+                 "The schedule; greedy: the planner graphpipe tries the greedy order of passes too")
       .one_of({"gpipe", "1f1b", "interleaved", "greedy"})
       .group(kDegrees);
   app.add_option("--sequence-parallel", o.sequence_parallel,
-                 "Fix whether tensor parallel ranks divide the tokens between layers")
+                 "Whether tensor parallel ranks shard the tokens between layers")
       .one_of({"on", "off"})
       .group(kSeldom);
   app.add_option("--whole-experts", o.whole_experts,
-                 "Fix whether tensor parallelism leaves experts whole, spread over its ranks too")
+                 "Whether tensor parallelism leaves experts whole, spread over its ranks too")
       .one_of({"on", "off"})
       .group(kSeldom);
   app.add_option("--sharding", o.sharding,
-                 "How tensor parallel ranks divide layers: as the model says (manual), or also as "
+                 "How tensor parallel ranks shard layers: as the model says (manual), or also as "
                  "a search finds best (auto)")
       .one_of({"manual", "auto"})
       .group(kSeldom);
@@ -175,12 +174,12 @@ void add_job_options(Verb& app, JobOptions& o, bool states_one) {
 
 void add_planner_options(Verb& app, JobOptions& o) {
   app.add_option("--objective", o.objective,
-                 "The time that phaze makes least: flush (its formula put right, the default), "
+                 "The time that phaze minimises: flush (its formula, corrected; the default), "
                  "simulated, or program (as published)")
       .one_of({"flush", "simulated", "program"})
       .group(kPhazeOptions);
   app.add_option("--network", o.network,
-                 "What piper and its relatives take the cluster for: flat (the default) or levels, "
+                 "The network that piper and its variants plan for: flat (the default) or levels, "
                  "nodes and what joins them")
       .one_of({"flat", "levels"})
       .group(kPiperOptions);

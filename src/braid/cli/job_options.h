@@ -38,7 +38,7 @@ inline constexpr const char* kLimits = "Limits of degrees";
 /// `states_one`: degrees are those of one configuration, not what to choose from.
 void add_job_options(Verb& app, JobOptions& options, bool states_one = false);
 
-/// What single planners are told.
+/// Options of single planners.
 void add_planner_options(Verb& app, JobOptions& options);
 
 /// Adds `option`, which takes degrees with commas between, and keeps them as the list of `degrees`;

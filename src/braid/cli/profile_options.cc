@@ -39,12 +39,12 @@ void add_profile_options(Verb& app, ProfileOptions& o) {
       .one_of({"s", "ms", "us"});
   app.add_option("--rules", o.rules,
                  "Costs as the published program has them (piper's default), as "
-                 "Piper's paper does, or with Phaze's program put right (phaze's default)")
+                 "Piper's paper has them, or Phaze's program corrected (phaze's default)")
       .one_of({"program", "paper", "corrected"});
   app.add_option("--knapsack", o.knapsack, "Choice of options within memory")
       .one_of({"exact", "heuristic"});
   app.add_option("--tensors", o.tensors,
-                 "Charge tensors that cross stages per reader or once a stage")
+                 "Charge tensors that cross stages once a stage, or per reader")
       .one_of({"once", "per-edge"});
   app.add_option("--sum-of-dp", o.sum,
                  "Whether data-parallel degrees sum to at most the micro-batches")

@@ -60,9 +60,9 @@ std::string caching_text(const ServedTrace& served) {
 std::string trace_text(const ServedTrace& served, const ServingPlan& plan) {
   const TraceSummary& trace = served.trace;
   const TraceOutcome& outcome = served.outcome;
-  std::string text = fmt::format("\n{:.0f} requests of the trace, {} and {} tokens in the mean",
-                                 trace.intervals + 1, four_figures(trace.input_tokens),
-                                 four_figures(trace.output_tokens));
+  std::string text = fmt::format(
+      "\n{:.0f} requests of the trace, {} input and {} output tokens on average",
+      trace.intervals + 1, four_figures(trace.input_tokens), four_figures(trace.output_tokens));
   if (trace.span_s > 0) text += fmt::format(", {} a second", four_figures(trace.requests_per_s()));
   text += fmt::format(", simulated on {}:\n{:.1f} % are within both targets",
                       counted(plan.devices, "GPU"), 100 * outcome.within);

@@ -14,7 +14,7 @@ namespace braid {
 
 void add_run_cost_options(Verb& verb, RunCostOptions& o) {
   add_text(verb, "--tokens", o.tokens,
-           "Days, price and energy of a run on so many: 15T, 300B, 2e12")
+           "Days, price and energy of a run on so many tokens: 15T, 300B, 2e12")
       .group("Output");
   const auto add = [&](const char* name, std::string& value, const char* help) {
     o.others.push_back(add_text(verb, name, value, help).group(kRunCosts));
@@ -22,9 +22,10 @@ void add_run_cost_options(Verb& verb, RunCostOptions& o) {
   add("--price-per-hour", o.price_per_hour,
       "What one node costs an hour, in USD (default: the cluster's file)");
   add("--mtbf", o.mtbf, "Mean time between failures of one device, e.g. '50000 h'");
-  add("--save-time", o.save_time, "To save a checkpoint, e.g. '30 s' (default: by its size)");
-  add("--load-time", o.load_time, "To load one (default: by its size)");
-  add("--restart-time", o.restart_time, "From a failure to loading (default: 10 min)");
+  add("--save-time", o.save_time, "Time to save a checkpoint, e.g. '30 s' (default: by its size)");
+  add("--load-time", o.load_time, "Time to load a checkpoint (default: by its size)");
+  add("--restart-time", o.restart_time,
+      "Time from a failure to the start of loading (default: 10 min)");
   add("--pue", o.pue, "What the site draws for each watt of the chips (default: 1)");
 }
 

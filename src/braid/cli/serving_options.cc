@@ -94,9 +94,9 @@ std::vector<VerbOption> add_serving_options(Verb& verb, ServingOptions& o,
       add_count(verb, "--input-len", o.input_len, 1, kMostTokens, "Tokens of a request's input"),
       add_count(verb, "--output-len", o.output_len, 1, kMostTokens, "Tokens of a request's output"),
       add_text(verb, "--ttft", o.ttft, "Target: mean time to the first token").show_default(o.ttft),
-      add_text(verb, "--tpot", o.tpot, "Target: mean time for each further token")
+      add_text(verb, "--tpot", o.tpot, "Target: mean time per output token after the first")
           .show_default(o.tpot),
-      add_text(verb, "--rate", o.rate, "Also tell the GPUs for so many requests (20/s)"),
+      add_text(verb, "--rate", o.rate, "Also tell the GPUs for so many requests a second: 20/s"),
       add_count(verb, "--cached", o.cached, 0, 99, "Percent of the input that a prefix cache has"),
       add_text(verb, "--draft", o.draft, "Draft model for speculative decoding"),
       add_text(verb, "--acceptance", o.acceptance,

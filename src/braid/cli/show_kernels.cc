@@ -177,9 +177,10 @@ void print_measured_kernels(const Chip& chip) {
         const auto [least, most] = std::minmax_element(
             entries.begin(), entries.end(),
             [](const auto& a, const auto& b) { return a.held_out_error < b.held_out_error; });
-        fmt::print("  {:<22} {} of backend and format, times off by {} to {} on average\n",
-                   operation, entries.size(), error_text(least->held_out_error),
-                   error_text(most->held_out_error));
+        fmt::print(
+            "  {:<22} {} combinations of backend and format, times off by {} to {} on average\n",
+            operation, entries.size(), error_text(least->held_out_error),
+            error_text(most->held_out_error));
       },
       kernels->operations);
   fmt::print("  {:<22} {}\n", "source", kernels->source);

@@ -219,7 +219,7 @@ Run add_calibrate(CLI::App& app) {
   verb.add_flag("--cross-validate", options->cross_validate,
                 "Say how far off each dataset is when the others alone are fitted");
   add_output_file(verb, "--evidence", options->evidence,
-                  "Write how far off each run is, which intervals rest on, to this file");
+                  "Write how far off each run is, which intervals depend on, to this file");
   verb.add_flag("--json", options->json, "Print exactly one JSON object");
   return [options] { return run(*options); };
 }

@@ -289,7 +289,7 @@ std::string assumptions_text(const std::vector<Compared>& all) {
   return text.empty() ? "" : "Assumed:\n" + text;
 }
 
-/// What the runs rest on, as the first of them says it: others differ in their figures alone.
+/// What the runs depend on, as the first of them says it: others differ in their figures alone.
 std::string run_assumptions(const std::vector<Compared>& all) {
   for (const Compared& compared : all) {
     if (!compared.run) continue;
@@ -364,8 +364,9 @@ Run add_compare(CLI::App& app) {
   Verb verb(app, "compare", "Several planners on one job, under the same simulator");
   verb.footer(
       "Example:\n  braid compare llama-3-70b --cluster dgx-h100:64 --global-batch 1024 "
-      "--planners braid,megatron\n\nWhat single planners are told: braid compare --planners P,Q "
-      "--help. Profiles: braid compare --profile F --help.\nThe rest: braid compare --help-all.");
+      "--planners braid,megatron\n\nOptions of single planners: braid compare --planners P,Q "
+      "--help. Profiles: braid compare --profile F --help.\nAll options: braid compare "
+      "--help-all.");
   add_job_options(verb, options->job);
   add_planner_options(verb, options->job);
   add_run_cost_options(verb, options->run);

@@ -204,7 +204,7 @@ int run(const DecodeOptions& options) {
 
 Run add_decode(CLI::App& app) {
   auto options = std::make_shared<DecodeOptions>();
-  Verb verb(app, "decode", "Compare how devices may divide decoding: data, tensor, cache");
+  Verb verb(app, "decode", "Compare how devices may shard decoding: data, tensor, cache");
   verb.footer(
       "Example:\n  braid decode llama-2-7b --cluster dgx-a100:4 --layers 1 --spread 50\n\nWhat is "
       "compared: docs/cache-parallelism.md.");

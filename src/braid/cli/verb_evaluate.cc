@@ -300,7 +300,7 @@ Run add_evaluate(CLI::App& app) {
   verb.footer(
       "Example:\n  braid evaluate llama-3-70b --cluster dgx-h100:64 --global-batch 1024 --seq-len "
       "8192 \\\n    --tp 8 --pp 4 --recompute full\n\nExit status: 0 it fits, 1 it does not, 2 bad "
-      "input.\n--help-all has all options: limits of the best's degrees, what --tokens rests on.");
+      "input.\n--help-all has all options: limits of the best's degrees, assumptions of --tokens.");
   add_job_options(verb, options->job, /*states_one=*/true);
   verb.option("MODEL").required(false);
   add_stated_options(verb, options->stated);

@@ -252,12 +252,12 @@ Run add_explore(CLI::App& app) {
   verb.footer(
       "Example:\n  braid explore examples/explore/llama-3-70b.yaml --out sweep --plans\n\nWrites "
       "points.csv, pareto.csv, ratios.csv, index.html with heat maps (also as SVG) and "
-      "points.sqlite into DIR. A sweep that was interrupted goes on "
-      "where it was when it is started again with the same --out.");
+      "points.sqlite into the folder of --out. A sweep that was interrupted "
+      "continues when it is started again with the same --out.");
   verb.add_option("SPACE", options->space, "The space to explore (YAML)").required();
   add_output_file(verb, "--out", options->out, "Folder for results");
   verb.add_flag("--plans", options->plans,
-                "Keep the plan of every point in DIR/plans, for verify, report and export");
+                "Keep the plan of every point in plans/ of --out, for verify, report and export");
   verb.add_flag("--joint", options->joint,
                 "Of a space with a search: also what choosing the system first, and the plan "
                 "afterwards, comes to");

@@ -133,9 +133,10 @@ Run add_plan(CLI::App& app) {
   Verb verb(app, "plan", "Find the best way to run a model on a cluster");
   verb.footer(
       "Example:\n  braid plan llama-3-70b --cluster dgx-h100:64 --global-batch 1024 --seq-len 8192 "
-      "--top 5\n\nWhat one planner is told: braid plan --planner P --help. Planning from a "
+      "--top 5\n\nOptions of one planner: braid plan --planner P --help. Planning from a "
       "profile: "
-      "braid plan --profile F --help.\nLimits of degrees (--max-tp), run costs and the rest: braid "
+      "braid plan --profile F --help.\nLimits of degrees (--max-tp), run costs and all others: "
+      "braid "
       "plan --help-all.");
   add_job_options(verb, options->job);
   add_planner_options(verb, options->job);

@@ -320,7 +320,7 @@ Run add_serve_plan(CLI::App& app) {
   Verb verb(app, "serve-plan", "Find how to serve a model within latency targets");
   verb.footer(
       "Example:\n  braid serve-plan llama-3-70b --cluster dgx-h100:8 --input-len 4096 "
-      "--output-len 512 --ttft 2s --tpot 50ms\n\nModels, engines and what the times rest on: "
+      "--output-len 512 --ttft 2s --tpot 50ms\n\nModels, engines and what the times depend on: "
       "docs/serving.md.");
   verb.add_option("MODEL", options->model, "Served or zoo model, config.json, or graph").required();
   verb.add_option("--cluster,-c", options->cluster, "Cluster and devices, such as dgx-h100:8")

@@ -35,7 +35,7 @@ void line(const std::string& name, const std::string& value) {
 
 void print_provenance(const std::vector<Provenance>& provenance) {
   if (provenance.empty()) return;
-  fmt::print("\nAssumptions\n");
+  fmt::print("\nSources and assumptions\n");
   for (const Provenance& entry : provenance) {
     line(entry.key, (entry.assumed ? "assumed: " : "") + entry.source);
   }
@@ -284,7 +284,8 @@ Run add_show(CLI::App& app) {
     bool json = false;
   };
   auto arguments = std::make_shared<Arguments>();
-  Verb verb(app, "show", "A model, chip, cluster or planner, and where its figures come from");
+  Verb verb(app, "show",
+            "A model, chip, cluster, trainer or planner, and where its figures come from");
   verb.footer(
       "Example:\n  braid show h100-sxm\n  braid show h100-sxm --kernel "
       "gemm=4096,4096,4096\n\nKernels: "

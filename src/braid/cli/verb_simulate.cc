@@ -78,7 +78,7 @@ double lacking_bytes(const Plan& plan, const PlanOrder& order) {
 /// How the schedule was found, where that has to be said.
 std::string way_of(const PlanOrder& order) {
   if (order.proved) {
-    return *order.proved ? "proved shortest of whole backward passes" : "best found, not proved";
+    return *order.proved ? "proven shortest of whole backward passes" : "best found, not proven";
   }
   if (order.k_tried == 0) return "";
   return fmt::format("k {}, {}", fmt::join(order.k, ","),
@@ -156,7 +156,7 @@ int run_schedules(const SimulateOptions& options, const Plan& plan) {
   fmt::print("{}", text_table(cells));
   fmt::print(
       "idle: of the device with most to do, the pipeline's bubble and what it waits for "
-      "transfers\n");
+      "transfers; in flight: micro-batches that a stage has begun and not ended, at most\n");
   return kFound;
 }
 

@@ -149,7 +149,7 @@ Fabric read_fabric(ProtoReader& system, const std::string& name, std::int64_t ch
   }
   if (product != chips) {
     shape.fail("", fmt::format("the network's sizes do not multiply to the {} chips", chips),
-               "mend num_chip or x, y, z");
+               "correct num_chip or x, y, z");
   }
   shape.finish();
   return fabric;

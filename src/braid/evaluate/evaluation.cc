@@ -45,7 +45,7 @@ std::string beside_best(double share, bool fits, bool proven) {
   }
   const double more = -share;
   if (!fits) return fmt::format("Of what fits, the best takes {:.1f} % more time.\n", 100 * more);
-  if (more <= kSameTime) return "Nothing that was looked at is faster.\n";
+  if (more <= kSameTime) return "No configuration that was tried is faster.\n";
   return fmt::format("Yours is faster than the best found, which takes {:.2g} % more time.\n",
                      100 * more);
 }

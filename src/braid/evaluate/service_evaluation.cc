@@ -204,9 +204,10 @@ ServiceEvaluation evaluate_service(const StatedService& stated, const ServingJob
 
 std::string service_evaluation_text(const ServiceEvaluation& evaluation, const ServingJob& job) {
   const WorkerPlan& decode = evaluation.mine.plan.decode;
-  return fmt::format("{} by {} in {}, caches in {}; requests of {:.0f} and {:.0f} tokens\n",
-                     job.model->name, decode.engine->name, decode.format.name, decode.format.cache,
-                     job.input_tokens, job.output_tokens) +
+  return fmt::format(
+             "{} by {} in {}, caches in {}; requests of {:.0f} input and {:.0f} output tokens\n",
+             job.model->name, decode.engine->name, decode.format.name, decode.format.cache,
+             job.input_tokens, job.output_tokens) +
          fmt::format("Targets: TTFT {:.10g} ms, TPOT {:.10g} ms\n\n", 1e3 * job.ttft_s,
                      1e3 * job.tpot_s) +
          service_figures_text(evaluation, job) + service_verdict(evaluation, job) +

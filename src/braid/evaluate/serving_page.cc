@@ -53,8 +53,10 @@ std::string cards(const ServingPlan& plan, const ServingJob& job) {
          card(four_figures(each), "requests/s a GPU") +
          card(four_figures(each * job.output_tokens), "output tokens/s a GPU") +
          card(std::to_string(plan.devices), "GPUs") +
-         card(milliseconds(plan.ttft_s), "to the first token; " + range(plan.ttft_s, sure.ttft)) +
-         card(milliseconds(plan.tpot_s), "for each later one; " + range(plan.tpot_s, sure.tpot)) +
+         card(milliseconds(plan.ttft_s),
+              "to the first token (TTFT); " + range(plan.ttft_s, sure.ttft)) +
+         card(milliseconds(plan.tpot_s),
+              "for each later one (TPOT); " + range(plan.tpot_s, sure.tpot)) +
          "</div>\n";
 }
 
@@ -116,9 +118,9 @@ std::string front_chart(const ServingOutcome& outcome, const ServingJob& job) {
   return section(
       title,
       "<p class=\"note\">A mark for each layout of aggregated workers and number of sequences at "
-      "once, of the plan's engine and precision, with the engine's own chunk. A ring says that no "
-      "other has shorter times per token and more tokens; the line is the most up to each "
-      "time.</p>\n" +
+      "once, of the plan's engine and precision, with the engine's own chunk. A ring marks what is "
+      "Pareto-optimal in both; the line is the most tokens a second up to each time."
+      "</p>\n" +
           chart("scatter", data));
 }
 
@@ -139,8 +141,10 @@ std::string memory_bar(const std::string& name, const WorkerPlan& of, const Serv
       {"not the engine's", "#7f8c99", whole - engine - memory.room_bytes}};
   return fmt::format("<h3>{}</h3>\n{}{}", escaped(name), bar(shares, whole),
                      legend(shares, gib_text)) +
-         fmt::format("<p class=\"note\">A request takes {} in the mean; {:.0f} have room.</p>\n",
-                     gib_text(room.request_bytes), room.held);
+         fmt::format(
+             "<p class=\"note\">The cache of a request takes {} on average; {:.0f} requests "
+             "fit.</p>\n",
+             gib_text(room.request_bytes), room.held);
 }
 
 std::string memory_part(const ServingPlan& plan, const ServingJob& job) {
@@ -157,9 +161,8 @@ std::string front_table(const ServingOutcome& outcome) {
                     milliseconds(point.ttft_s), four_figures(point.tokens_per_s_per_device),
                     fmt::format("{:.0f}", point.sequences)});
   }
-  return section(
-      "Aggregated workers, with the engine's own chunk: no other of them is better in both",
-      rows.size() > 1 ? page_table(rows) : "");
+  return section("Pareto-optimal aggregated workers, with the engine's own chunk",
+                 rows.size() > 1 ? page_table(rows) : "");
 }
 
 }  // namespace
@@ -171,14 +174,15 @@ std::string serving_page(const ServingOutcome& outcome, const ServingJob& job,
   const std::string title = fmt::format("{} served by {} in {}", job.model->name,
                                         decode.engine->name, decode.format.name);
   std::string page = page_head(title) + "<h1>" + escaped(title) + "</h1>\n";
-  page += "<p>" +
-          escaped(fmt::format(
-              "On {}: requests of {:.0f} and {:.0f} tokens, the first token within {}, "
-              "each later one within {}. {} of {} kinds of workers, caches in {}.",
-              cluster, job.input_tokens, job.output_tokens, milliseconds(job.ttft_s),
-              milliseconds(job.tpot_s), outcome.proven ? "The best" : "The best that was found",
-              outcome.options, decode.format.cache)) +
-          "</p>\n" + notes_part(notes);
+  page +=
+      "<p>" +
+      escaped(fmt::format(
+          "On {}: requests of {:.0f} input and {:.0f} output tokens, the first token within {}, "
+          "each later one within {}. {} of {} kinds of workers, caches in {}.",
+          cluster, job.input_tokens, job.output_tokens, milliseconds(job.ttft_s),
+          milliseconds(job.tpot_s), outcome.proven ? "The best" : "The best that was found",
+          outcome.options, decode.format.cache)) +
+      "</p>\n" + notes_part(notes);
   page += cards(plan, job) + workers_part(plan) + front_chart(outcome, job) +
           memory_part(plan, job) + front_table(outcome);
   return page + page_end();

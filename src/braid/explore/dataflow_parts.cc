@@ -98,7 +98,7 @@ DataflowTopology read_dataflow_topology(const std::string& name, const Value& va
     if (topology.sizes.size() != topology.shapes.size() || product != devices) {
       sizes.fail(fmt::format("the sizes of {} dimensions do not multiply to the {} devices",
                              topology.shapes.size(), devices),
-                 "mend them or 'devices'");
+                 "correct them or 'devices'");
     }
   }
   if (const Value roles = value["roles"]; roles.exists()) {

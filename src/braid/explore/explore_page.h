@@ -10,7 +10,7 @@ namespace braid {
 
 /// One page (HTML, nothing from elsewhere) with the ratios, the Pareto set as a plot and a table,
 /// all points where they are few, heat maps and breakdowns of each workload and way to plan, and
-/// what it all rests on.
+/// what it all depends on.
 std::string explore_page(const Space& space, std::span<const PointResult> results,
                          std::span<const std::size_t> pareto, std::span<const RatioFinding> ratios);
 

@@ -9,8 +9,8 @@
 namespace braid {
 namespace {
 
-/// Nothing but the division of a plan whose stages are all split alike.
-void fix_division(const Parallelism& parallel, SpaceOptions& options) {
+/// Nothing but the parallel form of a plan whose stages all have the same.
+void fix_form(const Parallelism& parallel, SpaceOptions& options) {
   fix_degrees(parallel, options);
   options.vp = parallel.vp;
   options.recompute = parallel.recompute;
@@ -34,10 +34,10 @@ OneAfterOther choose_one_after_other(const Space& space, std::size_t planner) {
       plan_workload(systems, 0, planner, reference_system(systems, first));
   if (!reference.refusal.empty() || reference.outcome.candidates.empty()) return chosen;
   const Plan& plan = reference.outcome.candidates.front().plan;
-  chosen.form = division_text(plan);
+  chosen.form = parallelism_text(plan);
   Space fixed = space;
   SystemSpace& fixed_systems = std::get<SystemSpace>(fixed.points);
-  fix_division(plan.parallel, fixed_systems.options);
+  fix_form(plan.parallel, fixed_systems.options);
   fixed_systems.search->keep = 1;
   std::vector<FoundSystem> best = search_systems_by(fixed, planner).best;
   if (best.empty()) return chosen;

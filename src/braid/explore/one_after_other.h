@@ -9,8 +9,8 @@ namespace braid {
 /// What comes of choosing the system first and the plan afterwards, to hold against a search for
 /// both together.
 struct OneAfterOther {
-  std::string form;        ///< How the reference plan divides the work; empty: there is none.
-  FoundSystem system;      ///< The best for that division.
+  std::string form;        ///< The parallel form of the reference plan; empty: there is none.
+  FoundSystem system;      ///< The best for that form.
   double fixed_value = 0;  ///< What it reaches so split, by the figure searched for.
   double value = 0;        ///< What its best plan reaches; 0: no system was found.
 };

@@ -19,7 +19,7 @@ std::string html_table(const TextRows& rows, bool words);
 std::string pareto_plots(const Space& space, std::span<const PointResult> results,
                          std::span<const std::size_t> pareto);
 
-/// What it all rests on, as a list under a heading; nothing where that is nothing.
+/// What it all depends on, as a list under a heading; nothing where that is nothing.
 std::string assumed_part(std::span<const std::string> assumptions);
 
 }  // namespace braid

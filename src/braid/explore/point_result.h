@@ -54,8 +54,8 @@ struct PlannedPoint {
 PlannedPoint plan_point(const Space& space, const SpacePoint& point,
                         std::shared_ptr<NestMemo> nests = nullptr);
 
-/// How a plan divides the work, for people: "TP 8 PP 4 DP 2 MBS 1, recompute full".
-std::string division_text(const Plan& plan);
+/// The parallelism of a plan, for people: "TP 8 PP 4 DP 2 MBS 1, recompute full".
+std::string parallelism_text(const Plan& plan);
 
 /// What a planner of a space has for a workload on a system.
 struct WorkloadPlan {

@@ -28,7 +28,7 @@ void describe(const Outcome& outcome, const Graph& graph, PointResult& result) {
                           : static_cast<double>(plan.global_batch) / m.iteration_time_s;
   result.utilisation = m.mfu;
   const FormText form = form_text(plan);
-  result.form = division_text(plan);
+  result.form = parallelism_text(plan);
   result.words = {form.tp,          fmt::format("{}", plan.parallel.pp),
                   form.cp,          fmt::format("{}", plan.parallel.vp),
                   form.ep,          form.dp,
@@ -51,7 +51,7 @@ double other_watts(const System& system, const SystemCost& cost) {
 }  // namespace
 
 // Degrees of one are not worth a word.
-std::string division_text(const Plan& plan) {
+std::string parallelism_text(const Plan& plan) {
   const FormText form = form_text(plan);
   std::string text = fmt::format("TP {} PP {} DP {}", form.tp, plan.parallel.pp, form.dp);
   if (form.cp != "1") text += " CP " + form.cp;

@@ -37,7 +37,7 @@ struct AttentionSetting {
 /// a chip without a peak for GEMMs or a last-level cache.
 std::optional<AttentionSetting> attention_setting(const Chip& chip, std::string_view format);
 
-/// What the time of causal attention of new tokens rests on, writing them to the cache included.
+/// What the time of causal attention of new tokens depends on, writing them to the cache included.
 ///
 /// A block is `rows` queries (16, 64, 128 or 256) of one head, or of all heads that share keys. It
 /// goes through the keys before its last query, `key tile` at a time; `pairs` are those of a query
@@ -114,7 +114,7 @@ struct PrefillForm {
                         int variant);
 };
 
-/// What the time of attention of one new token a sequence rests on.
+/// What the time of attention of one new token a sequence depends on.
 ///
 /// A block goes through a part of the keys of one sequence and kv head for `rows` (16 to 128) of
 /// the heads that share it, or for one head:

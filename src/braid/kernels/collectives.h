@@ -17,8 +17,8 @@ struct CollectiveShape {
   double bytes = 0;
 };
 
-/// What the time of a collective rests on. Libraries have three protocols, from the one that starts
-/// soonest to the one that moves most; the time is the least of
+/// What the time of a collective depends on. Libraries have three protocols, from the one that
+/// starts soonest to the one that moves most; the time is the least of
 ///
 ///     floor + hop · steps + delay + volume · (n / 2)^(fan - 1) / (share · bandwidth)
 ///     volume = passes (n - 1) / n · bytes

@@ -45,7 +45,7 @@ struct ExpertLoad {
 /// ep-th. Linear in the experts.
 ExpertLoad expert_load(const ExpertShape& shape);
 
-/// What the time of the experts of one layer rests on: routing, permuting, the two grouped GEMMs
+/// What the time of the experts of one layer depends on: routing, permuting, the two grouped GEMMs
 /// with their activation, and combining.
 ///
 /// Of each GEMM of n by k, tiles of `tm × 128` or `tm × 64` of all active experts, one after the

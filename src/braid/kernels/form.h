@@ -4,7 +4,7 @@
 
 namespace braid {
 
-// A *form* says what the time of one operation rests on, for any chip: a closed expression with
+// A *form* says what the time of one operation depends on, for any chip: a closed expression with
 // named figures. A type that is one has
 //
 //     Figures             plain struct of doubles, and of ints for what libraries do differently

@@ -18,7 +18,7 @@ struct GemmShape {
   double cycled_bytes = 1e15;
 };
 
-/// What the time of a GEMM rests on, on one chip with one library in one format.
+/// What the time of a GEMM depends on, on one chip with one library in one format.
 ///
 /// For a tile of `tm × tn` of y and k in `split` parts, with b_x and b_w bytes an element:
 ///

@@ -18,7 +18,7 @@ enum class FormTrait : std::uint8_t {
   context_parallel,
   expert_parallel,
   whole_experts,
-  unlike_expert_groups,  ///< Ranks that experts are divided over are not as many as tp·cp.
+  different_expert_groups,  ///< Experts are sharded over more or fewer ranks than tp·cp.
   data_parallel,
   pipelines,
   gpipe,  ///< This and the next two: with several stages.
@@ -47,7 +47,7 @@ inline constexpr std::array<FormTraitName, 22> kFormTraits = {
      {"context_parallel", "context parallelism"},
      {"expert_parallel", "expert parallelism"},
      {"whole_experts", "whole experts"},
-     {"unlike_expert_groups", "experts over more or fewer ranks than tp·cp"},
+     {"different_expert_groups", "experts over more or fewer ranks than tp·cp"},
      {"data_parallel", "data parallelism"},
      {"pipelines", "pipelines"},
      {"gpipe", "GPipe"},
@@ -104,7 +104,7 @@ FormTraits traits_of(const Form& form, bool data_outermost) {
   const std::int64_t expert_ranks = std::int64_t{form.ep} * (whole ? 1 : form.tp);
   const std::int64_t other_ranks = std::int64_t{form.tp} * form.cp;
   return found | if_so(whole, FormTrait::whole_experts) |
-         if_so(expert_ranks != other_ranks, FormTrait::unlike_expert_groups);
+         if_so(expert_ranks != other_ranks, FormTrait::different_expert_groups);
 }
 
 /// Forms that have all of some traits and none of others.

@@ -71,7 +71,7 @@ Trainer trainer_from_json(const Value& value) {
     const auto flag =
         std::find_if(flags.begin(), flags.end(),
                      [&key = key](const BehaviourFlag& each) { return each.key == key; });
-    if (flag == flags.end()) entry.fail("a trainer does nothing of that name");
+    if (flag == flags.end()) entry.fail("a trainer has no behaviour of that name");
     trainer.does.*flag->flag = entry.as_bool();
   }
   return trainer;

@@ -47,7 +47,7 @@ struct RunCosts {
   double device_hours = 0;
   std::optional<double> usd;  ///< Where nodes have a price per hour.
   std::optional<double> kwh;  ///< Of the chips at their rated power, where that is known.
-  /// What these rest on, and why there is no price or no energy, for people.
+  /// What these depend on, and why there is no price or no energy, for people.
   std::vector<std::string> assumptions;
 };
 

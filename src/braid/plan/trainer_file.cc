@@ -312,7 +312,7 @@ void read_limits(const Value& value, TrainerFile& file) {
     if (setter == setters.end()) {
       std::vector<std::string_view> known(kModelLimits.begin(), kModelLimits.end());
       for (const auto& [name, set] : setters) known.emplace_back(name);
-      given.fail("a trainer can nothing called " + in_quotes(key), did_you_mean(key, known));
+      given.fail("a trainer has no capability called " + in_quotes(key), did_you_mean(key, known));
     }
     file.entries.push_back(read_entry("can", key, given, false));
     setter->second(given["is"], file.can);

@@ -131,7 +131,7 @@ std::vector<std::string> trainer_notes(const TrainerFile& trainer, const Trainer
   const std::string reason = named ? "" : reason_against(first, needs);
   if (!reason.empty()) {
     notes.push_back(fmt::format(
-        "{} stands for the best that a trainer can do, and is taken as {} {}: its times "
+        "{} stands for the best that a trainer can do, and is used because {} {}: its times "
         "are not to be compared with those of {} (--for names another trainer).",
         trainer.name, first.name, reason, first.name));
   }

@@ -26,7 +26,7 @@ std::string refusal(const TrainerFile& trainer, const TrainerNeeds& needs);
 const TrainerFile& usual_trainer(const TrainerNeeds& needs);
 
 /// What a reader of figures that hold for `trainer` has to know before them, a sentence each:
-///   ideal stands for the best that a trainer can do, and is taken as megatron trains language …
+///   ideal stands for the best that a trainer can do, and is used because megatron trains …
 ///   As it comes, megatron has no script for t5-large; assumed: you add that to it yourself.
 /// The first where nobody `named` the trainer and it is kIdealTrainer for want of the default one;
 /// the second of what runs all the same though no plan of it could be written (job_refusal), as

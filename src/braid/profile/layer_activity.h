@@ -34,7 +34,7 @@ LayerActivity layer_activity(const Graph& graph, LayerId layer, std::span<const 
                              std::span<const TensorId> leaving, const ActivityOf& of,
                              NestMemo& memo);
 
-/// Forward and backward activity that no division, micro-batch, mapping or schedule of a layer over
+/// Forward and backward activity that no sharding, micro-batch, mapping or schedule of a layer over
 /// so many samples stays below, all devices together, on any accelerator of the same word: what its
 /// multiplications and vector operations are, and every operand once through each level. L2 of
 /// tensor cores is left to least_l2_bytes().

@@ -29,7 +29,7 @@ struct LayerSharding {
   bool optimal = true;    ///< False when a local search had to do.
 };
 
-/// Everything about a model that shardings of its layers rest on.
+/// Everything about a model that shardings of its layers depend on.
 struct ShardingInput {
   std::vector<FeatureAxis> features;           ///< feature_axes().
   std::vector<std::vector<TensorId>> leaving;  ///< By layer: outputs that other layers read, or

@@ -42,10 +42,10 @@ std::optional<ErrorInterval> ratio_of(const Candidate& a, const Candidate& b) {
 
 std::string run_text(const RunError& run) {
   const double longer = std::exp(run.error) - 1;
-  return fmt::format("{} ({} parameters) on {:.0f} {} by {}, of {}: {:.1f} % {} than predicted",
-                     run.model, format_count(run.traits.parameters), run.traits.devices,
-                     run.traits.chip, run.traits.trainer, run.source, 100 * std::abs(longer),
-                     longer < 0 ? "shorter" : "longer");
+  return fmt::format(
+      "{} ({} parameters) on {:.0f} {} by {} (dataset {}): {:.1f} % {} than predicted", run.model,
+      format_count(run.traits.parameters), run.traits.devices, run.traits.chip, run.traits.trainer,
+      run.source, 100 * std::abs(longer), longer < 0 ? "shorter" : "longer");
 }
 
 }  // namespace
@@ -73,7 +73,9 @@ std::vector<std::string> confidence_lines(const Candidate& candidate) {
     lines.push_back(
         fmt::format("beyond what was measured: {}", fmt::join(confidence->beyond, "; ")));
   }
-  for (const RunError& run : confidence->nearest) lines.push_back("nearest: " + run_text(run));
+  for (const RunError& run : confidence->nearest) {
+    lines.push_back("nearest measured run: " + run_text(run));
+  }
   return lines;
 }
 
@@ -99,9 +101,8 @@ std::string not_told_apart_text(const std::vector<Candidate>& candidates) {
     rows.push_back(static_cast<std::int32_t>(i + 1));
   }
   return fmt::format(
-      "{} {} may turn out faster: of predicted ratios of two times, one in five is off by more "
-      "than "
-      "{:.0f} %; see braid tune.\n",
+      "{} {} may turn out faster than the first when measured: of predicted ratios of two times, "
+      "one in five is off by more than {:.0f} %; see braid tune.\n",
       rows.size() == 1 ? "Plan" : "Plans", ranges_text(rows), 100 * most);
 }
 

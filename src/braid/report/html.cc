@@ -205,8 +205,8 @@ std::string summary(const Plan& plan, const Metrics& metrics) {
   }
   card(gib_text(metrics.peak_memory_bytes), "peak memory");
   text += "</div>\n<table class=\"facts\">\n";
-  text += row("split", fmt::format("TP {}, PP {}, CP {}, EP {}, DP {}, VP {}", form.tp, p.pp,
-                                   form.cp, form.ep, form.dp, p.vp));
+  text += row("parallelism", fmt::format("TP {}, PP {}, CP {}, EP {}, DP {}, VP {}", form.tp, p.pp,
+                                         form.cp, form.ep, form.dp, p.vp));
   text += row("micro-batches", fmt::format("{} × {} {}", form.num_micro_batches, form.micro_batch,
                                            form.micro_batch == "1" ? "sample" : "samples"));
   text += row("recomputation, ZeRO stage", fmt::format("{}, {}", form.recompute, form.zero));

@@ -322,7 +322,8 @@ std::string timeline_page(const Plan& plan) {
   const Metrics metrics = measure(plan);
   return page_head(plan.model + ", timeline") +
          fmt::format(
-             "<h1>{} on {}</h1>\n<p class=\"note\">{} an iteration, of which {} bubble; {} devices "
+             "<h1>{} on {}</h1>\n<p class=\"note\">{} an iteration, of which {} bubble in the "
+             "busiest stage; {} devices "
              "in {} stages, planner {}, schedule {}</p>\n",
              escaped(plan.model), escaped(plan.system.name), seconds_text(metrics.iteration_time_s),
              seconds_text(metrics.bubble_s), devices_used(plan), plan.stages.size(),

@@ -17,7 +17,7 @@
 namespace braid {
 namespace {
 
-/// What a plan that uses host memory rests on; empty for others.
+/// What a plan that uses host memory depends on; empty for others.
 std::string host_assumption(const Plan& plan) {
   const Parallelism& p = plan.parallel;
   std::vector<std::string> kept;

@@ -373,13 +373,13 @@ std::string on_host_text(const Parallelism& p) {
 }  // namespace
 
 std::string infeasibility_text(const Outcome& outcome) {
-  if (!outcome.infeasibility) return "no plan was found within the budget";
+  if (!outcome.infeasibility) return "none was found within the budget";
   const Infeasibility& why = *outcome.infeasibility;
   if (why.stage < 0) return why.reason;
   const Parallelism& p = why.parallel;
   // What a search did not come to may fit.
   const std::string reason = outcome.status == Status::budget_exhausted
-                                 ? "no plan was found within the budget, a larger one may find some"
+                                 ? "none was found within the budget; a larger one may find some"
                                  : why.reason;
   const double missing_bytes = why.needed_bytes - why.available_bytes;
   const double missing_host_bytes = why.host_needed_bytes - why.host_available_bytes;

@@ -46,10 +46,10 @@ std::string degrees_text(const Plan& plan) {
 /// What the best without offload takes beside a plan with.
 std::string without_text(double without_s, double with_s, bool of_all) {
   if (!std::isfinite(without_s)) {
-    return of_all ? "Nothing fits without offload.\n" : "No plan without offload was met.\n";
+    return of_all ? "Nothing fits without offload.\n" : "No plan without offload was found.\n";
   }
   return fmt::format("Without offload the fastest{} takes {} s, {:.2g} % more.\n",
-                     of_all ? "" : " that was met", four_figures(without_s),
+                     of_all ? "" : " that was found", four_figures(without_s),
                      100 * (without_s / with_s - 1));
 }
 
@@ -68,7 +68,7 @@ std::string recommendation_text(const Outcome& outcome) {
     text += fmt::format(
         "Recommended as the easiest to run of {} nearly as fast: {}. The fastest takes {} s, "
         "{:.2g} % less, with {}: --fastest gives that.\n",
-        why.of_all ? "all plans that are" : "the plans met that are",
+        why.of_all ? "all plans that are" : "the tried plans that are",
         reason_text(why.ease, why.ease_of_fastest),
         four_figures(why.fastest->metrics.iteration_time_s), 100 * gain_of_fastest(outcome),
         degrees_text(why.fastest->plan));

@@ -12,7 +12,7 @@ namespace braid {
 /// energy; "-" where one is not known. Tables of several plans have them too.
 std::vector<std::pair<std::string, std::string>> run_figures(const RunCosts& costs);
 
-/// For people: the figures, one a line, and what they rest on.
+/// For people: the figures, one a line, and what they depend on.
 std::string run_costs_text(const RunCosts& costs);
 
 }  // namespace braid

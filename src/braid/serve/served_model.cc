@@ -130,7 +130,7 @@ ServedModel load_served_model(const std::string& source) {
   }
   const Graph graph = load_model(source, {});
   if (!graph.shape) {
-    throw Error(source + " is no language model that is told about by its config.json",
+    throw Error(source + " is not a language model that a config.json describes",
                 "serving is planned for models that generate text");
   }
   ServedModel model = served_model(*graph.shape, source);

@@ -22,10 +22,11 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 void check_room(const SimulatedSteps& steps, const std::vector<TracedRequest>& requests) {
   for (std::size_t i = 0; i < requests.size(); ++i) {
     if (steps.bytes_of(requests[i]) <= steps.memory().room_bytes) continue;
-    throw Error(Where{"", 0, "--requests"},
-                fmt::format("request {} of {:.0f} and {:.0f} tokens has no room on a worker", i + 1,
-                            requests[i].input_tokens, requests[i].output_tokens),
-                "plan for its lengths with --input-len and --output-len");
+    throw Error(
+        Where{"", 0, "--requests"},
+        fmt::format("request {} of {:.0f} input and {:.0f} output tokens has no room on a worker",
+                    i + 1, requests[i].input_tokens, requests[i].output_tokens),
+        "plan for its lengths with --input-len and --output-len");
   }
 }
 

@@ -11,7 +11,7 @@ namespace braid {
 /// What a simulated request had.
 struct RequestTimes {
   double ttft_s = 0;
-  double tpot_s = 0;     ///< Mean time of its further tokens; 0: it has none.
+  double tpot_s = 0;     ///< Mean time per output token after the first; 0: there is none.
   double waiting_s = 0;  ///< Until its prompt's step begins.
 };
 

@@ -15,7 +15,7 @@ struct ServingLoad {
 /// Means over requests.
 struct ServingTimes {
   double ttft_s = 0;          ///< Time to the first token.
-  double tpot_s = 0;          ///< Time for each further token.
+  double tpot_s = 0;          ///< Time per output token after the first.
   double requests_per_s = 0;  ///< Of the whole system.
   double sequences = 0;       ///< That decode at once, in all.
   double prompt_s = 0;        ///< A prompt alone, without waiting.

@@ -6,7 +6,7 @@
 
 namespace braid {
 
-/// A System with everything it rests on, so that a plan is complete in itself; reads back equal.
+/// A System with everything it depends on, so that a plan is complete in itself; reads back equal.
 Json to_json(const System& system);
 System system_from_json(const Value& value);
 Json to_json(const Chip& chip);

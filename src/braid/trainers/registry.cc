@@ -218,7 +218,7 @@ Import import_run(const std::string& text, const std::string& file, const Import
   }
   std::vector<std::string> trainers;
   for (const Reader& each : kReaders) trainers.emplace_back(each.of);
-  throw Error(Where{file, 0, ""}, "this is nothing that a trainer is started with",
+  throw Error(Where{file, 0, ""}, "this does not start a trainer that braid knows",
               "give the command line, script or file of " + and_list(trainers, " or "));
 }
 

@@ -149,7 +149,7 @@ std::string split_text(const Parallelism& p) {
   if (p.cp > 1) text += fmt::format(" cp {}", p.cp);
   if (p.ep > 1) text += fmt::format(" ep {}{}", p.ep, p.whole_experts ? " whole" : "");
   if (p.vp > 1) text += fmt::format(" vp {}", p.vp);
-  return text + fmt::format("<br>{} × {}", p.num_micro_batches, p.micro_batch);
+  return text + fmt::format("<br>micro-batches {} × {}", p.num_micro_batches, p.micro_batch);
 }
 
 std::string worst_section(const std::vector<MeasuredRun>& runs,
@@ -157,9 +157,9 @@ std::string worst_section(const std::vector<MeasuredRun>& runs,
   const std::vector<std::size_t> order = furthest_off(predictions, kWorst);
   if (order.empty()) return "";
   std::string text =
-      "<h2>The worst</h2>\n"
+      "<h2>The worst runs</h2>\n"
       "<div class=\"scroll\">\n<table "
-      "class=\"wide\"><tr><th>line</th><th>run</th><th>split</th><th>measured</th>"
+      "class=\"wide\"><tr><th>line</th><th>run</th><th>parallelism</th><th>measured</th>"
       "<th>predicted</th><th>bound</th><th>error</th><th style=\"width:32%\">predicted time</th>"
       "</tr>\n";
   for (const std::size_t i : order) {
@@ -179,7 +179,7 @@ std::string worst_section(const std::vector<MeasuredRun>& runs,
     text += legend(time_shares(metrics), seconds_text);
     text += "</td></tr>\n";
   }
-  text += "</table>\n</div>\n<h2>Memory of the worst</h2>\n";
+  text += "</table>\n</div>\n<h2>Memory of the worst runs</h2>\n";
   text +=
       "<div class=\"scroll\">\n<table class=\"wide\"><tr><th>line</th><th>fullest "
       "stage</th><th>predicted</th>"

@@ -186,7 +186,7 @@ MeasuredRuns parse_measured_runs(std::string_view text, const std::string& file)
       const Where where{file, row.line, std::string(kAmounts[i].name)};
       const double value = number_of(row.fields[*amounts[i]], where);
       if (value > kMostAmount)
-        throw Error(where, in_quotes(row.fields[*amounts[i]]) + " is absurd");
+        throw Error(where, in_quotes(row.fields[*amounts[i]]) + " is out of range");
       run.*kAmounts[i].field = value * kAmounts[i].unit;
     }
     if (stage_layers && !says_nothing(row.fields[*stage_layers])) {

@@ -90,7 +90,7 @@ constexpr std::int64_t kUsualVocab = 50304;
 std::string bad_dimensions(const MeasuredRun& run) {
   if (run.layers > kMostLayers || run.hidden > kMostWidth || run.ffn > kMostWidth ||
       run.vocab > kMostWidth || run.heads > kMostWidth) {
-    return "the model's dimensions are absurd";
+    return "the model's dimensions are out of range";
   }
   if (run.hidden % run.heads != 0) return "heads do not divide the hidden size";
   if (run.kv_heads > 0 && run.heads % run.kv_heads != 0) return "kv_heads do not divide the heads";
@@ -154,7 +154,8 @@ RunModel model_of(const MeasuredRun& run) {
     }
   }
   if (run.seq_len == 0 || run.seq_len > kMostTokens) {
-    model.reason = run.seq_len == 0 ? "the sequence length is not said" : "the sequence is absurd";
+    model.reason =
+        run.seq_len == 0 ? "the sequence length is not said" : "the sequence is out of range";
     return model;
   }
   if (run.layers > 0 && run.hidden > 0 && run.heads > 0) {
@@ -186,7 +187,7 @@ RunModel model_of(const MeasuredRun& run) {
     return model;
   }
   if (run.layers > kMostLayers) {
-    model.reason = "the model's dimensions are absurd";
+    model.reason = "the model's dimensions are out of range";
     return model;
   }
   const std::string name = with_token_prediction(zoo, run);

@@ -29,7 +29,7 @@ std::string read_degrees(const MeasuredRun& run, std::int64_t layers, Parallelis
   constexpr std::int64_t kMost = std::int64_t{1} << 30;
   for (const std::int64_t degree : {run.tp, run.pp, run.dp, run.cp, run.ep, run.vp, run.micro_batch,
                                     run.devices, run.global_batch}) {
-    if (degree > kMost) return "a degree or batch is absurd";
+    if (degree > kMost) return "a degree or batch is out of range";
   }
   const auto or_one = [](std::int64_t degree) {
     return static_cast<int>(std::max<std::int64_t>(1, degree));
@@ -39,7 +39,7 @@ std::string read_degrees(const MeasuredRun& run, std::int64_t layers, Parallelis
   parallel.cp = or_one(run.cp);
   parallel.ep = or_one(run.ep);
   const double model_devices = static_cast<double>(parallel.tp) * parallel.pp * parallel.cp;
-  if (model_devices > static_cast<double>(kMost)) return "the degrees are absurd";
+  if (model_devices > static_cast<double>(kMost)) return "the degrees are out of range";
   const std::int64_t replica = std::int64_t{parallel.tp} * parallel.pp * parallel.cp;
   if (run.devices % replica != 0 || (run.dp > 0 && run.devices / replica != run.dp)) {
     return "tp x pp x cp x dp = " + std::to_string(replica) + " x " +

@@ -106,7 +106,7 @@ class LayerTables {
   }
 
  private:
-  /// What groups and times rest on, whatever trades time for memory.
+  /// What groups and times depend on, whatever trades time for memory.
   struct FormKey {
     int tp = 1, cp = 1, ep = 1, micro_batch = 1;
     std::int64_t pp = 0, devices = 0;  ///< As far as these count; 0: not.

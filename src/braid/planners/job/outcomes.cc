@@ -15,7 +15,7 @@ std::vector<std::string> assumptions_of(const System& system) {
   std::vector<std::string> assumptions;
   for (const DeviceGroup& group : system.groups) {
     for (const Provenance& entry : group.chip.provenance) {
-      // No time or memory rests on these two.
+      // No time or memory depends on these two.
       if (entry.assumed && entry.key != "price" && entry.key != "power") {
         assumptions.push_back(group.chip.name + ": " + entry.key + ": " + entry.source);
       }

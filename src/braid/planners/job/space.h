@@ -28,7 +28,7 @@ struct SpaceLimits {
 inline constexpr std::int64_t kMostPlannedPasses = std::int64_t{1} << 20;
 
 /// Checks the user's restrictions against each other and the job. Throws Error naming the option
-/// and how to mend it (more than all devices, or not dividing them with options.all_devices; not
+/// and how to fix it (more than all devices, or not dividing them with options.all_devices; not
 /// dividing the heads, batch …).
 void check_space(const SpaceLimits& limits, const SpaceOptions& options);
 

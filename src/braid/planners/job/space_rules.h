@@ -13,7 +13,7 @@ namespace braid {
 /// is sharded.
 inline constexpr FormTraits kDegreeTraits =
     traits(FormTrait::tensor_parallel, FormTrait::context_parallel, FormTrait::expert_parallel,
-           FormTrait::whole_experts, FormTrait::unlike_expert_groups, FormTrait::data_parallel,
+           FormTrait::whole_experts, FormTrait::different_expert_groups, FormTrait::data_parallel,
            FormTrait::pipelines);
 inline constexpr FormTraits kTensorFormTraits =
     kDegreeTraits | bit_of(FormTrait::sequence_parallel);

@@ -121,10 +121,10 @@ bool UniformSearch::is_superfluous(const Configuration& configuration, const Con
 // 1F1B which the search by path did not see bounded by memory are held against assignments that do
 // not fit when gaps are closed, and relaxed then.
 //
-// Which configurations are superfluous rests on the same: whatever trades make up a configuration,
-// it is reached by taking recomputation and ZeRO first, then the offloads of activations and
-// weights, the optimizer's last; if one on that way is not bounded by memory, it beats all behind
-// it.
+// Which configurations are superfluous follows from the same: whatever trades make up a
+// configuration, it is reached by taking recomputation and ZeRO first, then the offloads of
+// activations and weights, the optimizer's last; if one on that way is not bounded by memory, it
+// beats all behind it.
 void UniformSearch::relax(const ConfigurationRange& range, const Assessment& assessment) {
   const bool has_host = chip_.host.has_value();
   for (const Configuration& next : relaxations(range.configuration, limits_, space_, has_host)) {

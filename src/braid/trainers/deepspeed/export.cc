@@ -21,8 +21,8 @@ Zero stage_of(const Parallelism& p) {
   return p.offload_optimizer ? std::max(p.zero, Zero::optimizer) : p.zero;
 }
 
-/// Refuses what DeepSpeed ends with an error for, or leaves out of what the plan's memory rests on.
-/// Facts of 0.19: PipelineEngine.__init__, DeepSpeedEngine._do_optimizer_sanity_check,
+/// Refuses what DeepSpeed ends with an error for, or leaves out of what the plan's memory depends
+/// on. Facts of 0.19: PipelineEngine.__init__, DeepSpeedEngine._do_optimizer_sanity_check,
 /// validate_folding_global in module_inject/auto_ep_folding.py.
 void refuse_what_cannot_run(const Plan& plan) {
   const Parallelism& p = plan.parallel;

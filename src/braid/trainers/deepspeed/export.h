@@ -11,7 +11,7 @@ namespace braid {
 JobRefusal deepspeed_refusal(const TrainedJob& job);
 
 /// DeepSpeed's JSON configuration (0.19), and the line that starts a run with it. Precondition: the
-/// plan is uniform. Throws Error for what DeepSpeed refuses, naming the option that mends it.
+/// plan is uniform. Throws Error for what DeepSpeed refuses, naming the option that fixes it.
 Export export_deepspeed(const Plan& plan, const std::string& file = "");
 
 }  // namespace braid

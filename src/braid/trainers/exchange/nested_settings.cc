@@ -169,7 +169,7 @@ std::vector<Setting> settings_of_toml(std::string_view text, const std::string& 
   } catch (const toml::parse_error& error) {
     throw Error(Where{file, static_cast<int>(error.source().begin.line), ""},
                 "this is no TOML: " + on_one_line(std::string(error.description())),
-                "mend that line");
+                "correct that line");
   }
 }
 

@@ -23,7 +23,7 @@ class ShellList {
   void end_command(CommandEnd end);
   void chain(bool wants_success);  ///< && (true) or ||.
   void end();                      ///< A further list begins.
-  /// What the last list says as the test of a branch; unknown where that rests on a command.
+  /// What the last list says as the test of a branch; unknown where that depends on a command.
   Holds condition() const { return last_.is_taken ? Holds::unknown : last_.value; }
 
  private:

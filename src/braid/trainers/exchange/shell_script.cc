@@ -304,7 +304,7 @@ class Reader {
     text_.move(1);
   }
 
-  /// Takes note of what a condition rests on and is not known.
+  /// Takes note of what a condition depends on and is not known.
   void note_condition(const ShellCommand& command) {
     for (std::string word : command) {
       for (const std::size_t number : take_marks(word)) {

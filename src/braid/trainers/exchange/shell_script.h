@@ -30,7 +30,7 @@ struct ShellScript {
   /// What is used and not known, each once: "$NAME" that is not set, "$(…)" and the like.
   std::vector<std::string> undefined;
   std::vector<UnknownPart> unknown_parts;
-  std::vector<std::string> of_conditions;  ///< Of `undefined`, what conditions rest on.
+  std::vector<std::string> of_conditions;  ///< Of `undefined`, what conditions depend on.
   /// Variables that are set under a condition which is not known, or in a loop, each once.
   std::vector<std::string> uncertain;
   ShellVariables variables;  ///< As they are at the end; with marks for what is not known.

@@ -11,7 +11,7 @@ namespace {
   refuse_for_torchtitan(TorchtitanFormat::toml, reason, remedy);
 }
 
-void check_division(const Plan& plan, const TorchtitanModel& model) {
+void check_degrees(const Plan& plan, const TorchtitanModel& model) {
   const Parallelism& p = plan.parallel;
   const std::int64_t pieces = 2 * std::int64_t{p.tp} * p.cp;
   if (plan.seq_len % pieces != 0) {
@@ -73,7 +73,7 @@ bool torchtitan_trains_in_bf16(const Plan& plan) {
 
 const TorchtitanModel& check_torchtitan_runs(const Plan& plan) {
   const TorchtitanModel& model = check_torchtitan_model(plan, TorchtitanFormat::toml);
-  check_division(plan, model);
+  check_degrees(plan, model);
   check_state(plan, model);
   return model;
 }
