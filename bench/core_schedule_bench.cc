@@ -63,7 +63,7 @@ void schedule_layer(benchmark::State& state) {
   state.SetLabel((layer.model.empty() ? "traced" : layer.model) +
                  (layer.weights ? "" : " without weights") + " on " + std::to_string(cores.tensor) +
                  "+" + std::to_string(cores.vector));
-  const CoreOutcome list = list_schedule_cores(problem);
+  const CoreOutcome list = schedule_cores(problem, 0);
   state.counters["operators"] = static_cast<double>(problem.operators.size());
   state.counters["gap_percent"] = 100 * outcome.gap();
   state.counters["list_percent"] =

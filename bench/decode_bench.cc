@@ -9,6 +9,8 @@
 
 #include "braid/run/torch/torch_decode.h"
 
+#include "serve/cache/trial_traffic.h"
+
 namespace braid {
 namespace {
 
@@ -33,7 +35,7 @@ void print_row(const DecodeTrial& trial, std::int64_t prefix, std::int64_t perce
     const DecodeRun run = decode_by_processes(trial, scheme, kSteps, false);
     const double steps = kSteps * static_cast<double>(trial.ranks);
     double formula = 0;
-    for (int s = 0; s < kSteps; ++s) formula += trial_traffic(trial, scheme, s);
+    for (int s = 0; s < kSteps; ++s) formula += test::trial_traffic(trial, scheme, s);
     fmt::print("{:>7} {:>8} {:>7}%  {:<14} {:>9.2f} {:>9.2f} {:>14.0f} {:>14.0f}\n",
                trial.home.size(), prefix, percent, name_of(scheme), 1e3 * run.step_s,
                1e3 * run.computing_s, static_cast<double>(run.sent_bytes) / steps, formula / steps);

@@ -4,10 +4,12 @@
 
 #include <benchmark/benchmark.h>
 
+#include "braid/planners/graphpipe/graphpipe_planner.h"
 #include "braid/planners/graphpipe/iteration.h"
 #include "braid/planners/graphpipe/search.h"
 
 #include "graphpipe_models.h"
+#include "planners/graphpipe_iteration.h"
 
 namespace braid {
 namespace {
@@ -37,7 +39,7 @@ void thesis(benchmark::State& state, const char* model, InFlight in_flight,
 void iteration(benchmark::State& state, const char* model) {
   const GraphPipeProblem problem =
       thesis_problem(model, state.range(0), state.range(1), StageOptions::all);
-  for (auto _ : state) benchmark::DoNotOptimize(solve_graphpipe_iteration(problem));
+  for (auto _ : state) benchmark::DoNotOptimize(test::shortest_iteration(problem));
 }
 
 void sizes(benchmark::internal::Benchmark* bench, std::size_t model) {

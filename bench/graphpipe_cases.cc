@@ -12,6 +12,7 @@
 
 #include "braid/base/error.h"
 #include "braid/plan/stage_rounds.h"
+#include "braid/planners/graphpipe/graphpipe_planner.h"
 #include "braid/planners/graphpipe/iteration.h"
 #include "braid/planners/graphpipe/search.h"
 #include "braid/planners/registry.h"

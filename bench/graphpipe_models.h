@@ -8,6 +8,7 @@
 #include "braid/frontend/model.h"
 #include "braid/frontend/multi_modal.h"
 #include "braid/graph/repeated_layers.h"
+#include "braid/planners/graphpipe/graphpipe_planner.h"
 #include "braid/planners/graphpipe/job.h"
 #include "braid/system/system.h"
 

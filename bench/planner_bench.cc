@@ -8,8 +8,8 @@
 #include "braid/base/document.h"
 #include "braid/frontend/hugging_face.h"
 #include "braid/frontend/model.h"
+#include "braid/planners/job/assess.h"
 #include "braid/planners/registry.h"
-#include "braid/planners/uniform/assess.h"
 #include "braid/planners/uniform/uniform_planner.h"
 #include "braid/system/system.h"
 
@@ -75,9 +75,7 @@ BENCHMARK(Layers)->Arg(1)->Arg(10)->Arg(100)->Arg(1000)->Unit(benchmark::kMillis
 
 /// Megatron's 1T model on 4,096 A100, global batch 4096, as Calculon (Isaev et al. 2023) searches
 /// it: best first, and every configuration. Argument: the context parallel degree, 0 for any.
-void OneTrillion(benchmark::State& state,
-                 Outcome (*planner)(const Job&, const System&, const SpaceOptions&, const Budget&,
-                                    const Progress&)) {
+void OneTrillion(benchmark::State& state, const PlanFunction& planner) {
   const Graph graph = load_model("megatron-1t", {.seq_len = 2048, .dims = {}});
   System system = load_system("dgx-a100:4096");
   // Room and bandwidth to offload to, as Calculon's system has.

@@ -37,6 +37,12 @@ std::vector<LoopNest> transformer_nests() {
   return nests;
 }
 
+/// Words a cycle that keep an array busy whatever stays in it: a word for each row, and for each
+/// column one in and one out.
+double edge_words_per_cycle(const SystolicArray& array) {
+  return static_cast<double>(array.rows + 2 * array.columns);
+}
+
 /// Phaze's shapes of arrays, counts of cores and global buffers (notes of its Table 1), with its
 /// rules of L2 and, unless `published`, rates at which the array's edges are fed.
 std::vector<SystolicMachine> architectures(bool published) {

@@ -4,6 +4,8 @@
 #include "braid/dataflow/dataflow_job.h"
 #include "braid/serve/speculation.h"
 
+#include "serve/published_speculation.h"
+
 namespace braid {
 namespace {
 
@@ -73,8 +75,8 @@ TEST(PublishedServing, Prefill) {
 
 double published(const PublishedDecoder& draft, double acceptance, std::int64_t k,
                  std::int64_t width) {
-  return published_tokens_per_s({acceptance, k, width}, decode_s(draft, 16),
-                                decode_s(kLlama405b, 16));
+  return test::published_tokens_per_s({acceptance, k, width}, decode_s(draft, 16),
+                                      decode_s(kLlama405b, 16));
 }
 
 // Section VIII-B, target 405B: the figure has no numbers, so its three observations are tested.
@@ -107,7 +109,7 @@ TEST(PublishedServing, SpeculationByTheRightExpectation) {
   EXPECT_GT(tokens_per_s(5), tokens_per_s(1));
   EXPECT_GT(tokens_per_s(5), tokens_per_s(16));
   // Eight drafts at 0.6: 5.8 tokens a round as counted there, 2.5 as they come.
-  EXPECT_NEAR(linear_expected_tokens({0.6, 8, 1}), 5.8, 1e-12);
+  EXPECT_NEAR(test::linear_expected_tokens({0.6, 8, 1}), 5.8, 1e-12);
   EXPECT_NEAR(expected_tokens({0.6, 8, 1}), 2.475, 1e-3);
 }
 

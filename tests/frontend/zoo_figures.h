@@ -12,6 +12,8 @@
 #include "braid/graph/op_work.h"
 #include "braid/graph/series_parallel_order.h"
 
+#include "graph/layer_dag.h"
+
 namespace braid {
 
 /// Products of one forward pass, a multiply-add as two.
@@ -64,7 +66,7 @@ inline Branching branching_of(const Graph& graph) {
     if (in[index] == 0) ++branching.sources;
     if (out[index] == 0) ++branching.sinks;
   }
-  branching.series_parallel = series_parallel_order(layer_dag(graph)).cuts == 0;
+  branching.series_parallel = series_parallel_order(test::layer_dag(graph)).cuts == 0;
   return branching;
 }
 

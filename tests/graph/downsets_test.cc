@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "graph/graph_builder.h"
+#include "graph/layer_dag.h"
 
 namespace braid {
 namespace {
@@ -136,7 +137,7 @@ TEST(Downsets, KnownCounts) {
   EXPECT_EQ(downsets(make_dag(12, {}), 5000)->size(), 4096U);
   // 2^100 of them are refused without being made.
   EXPECT_EQ(downsets(make_dag(100, {}), 10000), std::nullopt);
-  EXPECT_EQ(downsets(layer_dag(gpt({.layers = 9})), 100)->size(), 12U);
+  EXPECT_EQ(downsets(test::layer_dag(gpt({.layers = 9})), 100)->size(), 12U);
 }
 
 }  // namespace

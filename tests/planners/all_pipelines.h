@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "braid/plan/stage_context.h"
-#include "braid/planners/mixed/job.h"
+#include "braid/planners/job/mixed_job.h"
 #include "braid/profile/split_limits.h"
 #include "braid/schedule/pipeline_time.h"
 

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "braid/planners/phaze/objective.h"
 #include "braid/planners/registry.h"
 
 #include "planners/plan_objectives.h"

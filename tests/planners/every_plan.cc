@@ -4,8 +4,8 @@
 #include <set>
 
 #include "braid/plan/dealt_layers.h"
+#include "braid/planners/job/assess.h"
 #include "braid/planners/job/outcomes.h"
-#include "braid/planners/uniform/assess.h"
 #include "braid/schedule/timeline.h"
 
 namespace braid::test {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "serve/cache/trial_traffic.h"
+
 namespace braid::test {
 namespace {
 
@@ -24,7 +26,7 @@ TEST(DecodeProcesses, EverySchemeIsOneProcessAndSendsWhatItsFormulaSays) {
       const DecodeRun run = decode_by_processes(trial, scheme, kSteps, true);
       EXPECT_LE(run.apart, 1e-12) << name_of(scheme) << ' ' << ranks;
       double bytes = 0;
-      for (int s = 0; s < kSteps; ++s) bytes += trial_traffic(trial, scheme, s);
+      for (int s = 0; s < kSteps; ++s) bytes += test::trial_traffic(trial, scheme, s);
       EXPECT_NEAR(static_cast<double>(run.sent_bytes), bytes, 1e-6)
           << name_of(scheme) << ' ' << ranks;
     }

@@ -34,6 +34,22 @@ double duration_s(const StageCost& cost, WorkKind kind) {
 
 }  // namespace
 
+StageGraph chain_graph(std::span<const std::int32_t> devices, std::int64_t batch,
+                       std::int64_t micro_batch) {
+  StageGraph graph;
+  graph.batch = batch;
+  graph.stages.reserve(devices.size());
+  graph.edges.reserve(devices.size());
+  for (const std::int32_t device : devices) {
+    if (!graph.stages.empty()) {
+      const auto stage = static_cast<std::int32_t>(graph.stages.size());
+      graph.edges.push_back({stage - 1, stage});
+    }
+    graph.stages.push_back({device, micro_batch});
+  }
+  return graph;
+}
+
 StageGraph random_stage_graph(Random& random, const GraphForm& form) {
   StageGraph graph;
   const std::int64_t stages = pick(random, 1, form.most_stages);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,10 @@ struct GraphForm {
   bool sizes = false;           ///< Different micro-batch sizes.
   bool shared_devices = false;  ///< Several stages on a device.
 };
+
+/// A chain of as many stages as `devices` has entries, one after the other in that order.
+StageGraph chain_graph(std::span<const std::int32_t> devices, std::int64_t batch,
+                       std::int64_t micro_batch);
 
 /// Stages in any order, joined by any acyclic edges (some twice, perhaps in several components).
 StageGraph random_stage_graph(Random& random, const GraphForm& form);

@@ -7,6 +7,7 @@
 
 #include "braid/base/error.h"
 
+#include "serve/published_speculation.h"
 #include "serve/serving_fixture.h"
 
 namespace braid {
@@ -60,15 +61,15 @@ TEST(Speculation, ClosedFormAndLaws) {
       EXPECT_LT(before, 1 / (1 - a));
       EXPECT_GT(expected_tokens(tree), before);
       // DFModel's line counts tokens after a rejected one.
-      EXPECT_GE(linear_expected_tokens(sequence), before - 1e-12);
+      EXPECT_GE(test::linear_expected_tokens(sequence), before - 1e-12);
       EXPECT_DOUBLE_EQ(drafted_tokens(sequence), static_cast<double>(k));
       EXPECT_DOUBLE_EQ(drafted_tokens(tree), std::exp2(k + 1) - 2);
     }
   }
   EXPECT_DOUBLE_EQ(expected_tokens({1, 4, 1}), 5);
   EXPECT_DOUBLE_EQ(expected_tokens({0, 4, 1}), 1);
-  EXPECT_DOUBLE_EQ(linear_expected_tokens({1, 4, 1}), 5);
-  EXPECT_DOUBLE_EQ(linear_expected_tokens({0.4, 1, 1}), expected_tokens({0.4, 1, 1}));
+  EXPECT_DOUBLE_EQ(test::linear_expected_tokens({1, 4, 1}), 5);
+  EXPECT_DOUBLE_EQ(test::linear_expected_tokens({0.4, 1, 1}), expected_tokens({0.4, 1, 1}));
 }
 
 TEST(Speculation, DraftsMustSpeakTheTargetsTokens) {

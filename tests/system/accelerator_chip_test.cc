@@ -97,16 +97,20 @@ TEST(AcceleratorChip, OfTheCatalogueHaveThePublishedArea) {
   EXPECT_DOUBLE_EQ(charged.groups[0].intra_node.bytes_per_s, 4000 * 0x1p30);
 }
 
-TEST(AcceleratorChip, AsASystemIsTheFlatNetworkOfItsLinks) {
-  const AcceleratorDesign design = *load_chip("phaze-tpuv4").accelerator;
-  const System system = accelerator_system(design, "flat", 1024);
-  const System catalogue = load_system("phaze-tpuv4-1024");
-  NetworkLevel level = catalogue.groups[0].intra_node;
-  level.name = "link";
-  EXPECT_EQ(system.groups[0].intra_node, level);
-  EXPECT_EQ(system.device_count, catalogue.device_count);
-  EXPECT_EQ(system.groups[0].chip.peaks, catalogue.groups[0].chip.peaks);
-  EXPECT_EQ(system.groups[0].chip.power_w, catalogue.groups[0].chip.power_w);
+// Phaze's flat network (Adnan et al. 2024, section 5): one switch of the chips' own links.
+TEST(AcceleratorChip, OfTheCatalogueAreOnTheFlatNetworkOfTheirLinks) {
+  const Chip chip = load_chip("phaze-tpuv4");
+  const System system = load_system("phaze-tpuv4-1024");
+  EXPECT_EQ(system.device_count, 1024);
+  ASSERT_EQ(system.groups.size(), 1U);
+  const NetworkLevel& level = system.groups[0].intra_node;
+  EXPECT_EQ(level.size, 1024);
+  EXPECT_EQ(level.bytes_per_s, chip.accelerator->chip.link_bytes_per_s);
+  EXPECT_EQ(level.unit_bytes_per_s, level.bytes_per_s);
+  EXPECT_EQ(level.latency_s, chip.accelerator->chip.link_latency_s);
+  EXPECT_EQ(level.efficiency, 1);
+  EXPECT_EQ(system.groups[0].chip.peaks, chip.peaks);
+  EXPECT_EQ(system.groups[0].chip.power_w, chip.power_w);
   const Document document =
       Document::parse(to_text(to_json(system)), Document::Syntax::json, "system.json");
   EXPECT_EQ(system_from_json(document.root()), system);

@@ -46,7 +46,7 @@ int compare_plans(const std::vector<MeasuredRun>& runs) {
   for (const MeasuredRun& run : runs) {
     PreparedRun prepared = prepare(run);
     if (!prepared.reason.empty() || prepared.frozen_weights) continue;
-    const TrainerFile& trainer = trainer_file_of(run);
+    const TrainerFile& trainer = trainer_of_run(subject_of(run));
     if (!is_homogeneous(prepared.system) || prepared.parallel.whole_experts ||
         prepared.parallel.offload_optimizer || !refusal(trainer.can, prepared.parallel).empty()) {
       continue;

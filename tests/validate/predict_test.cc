@@ -360,7 +360,7 @@ TEST(Predict, DroppedTokensLetARecipeCaptureWholeIterations) {
   const auto trainer = [](const char* model, const char* hardware) {
     MeasuredRun run = bridge_run(model);
     run.hardware = hardware;
-    return trainer_file_of(run).trainer(subject_of(run)).does;
+    return trainer_of_run(subject_of(run)).trainer(subject_of(run)).does;
   };
   EXPECT_TRUE(trainer("Qwen3_30B_a3B (tokendrop)", "B200").captured_graphs);
   EXPECT_FALSE(trainer("Qwen3_30B_a3B", "B200").captured_graphs);

@@ -96,6 +96,30 @@ void add_system(Verb& app, JobOptions& o) {
       .group(kSeldom);
 }
 
+/// The schedules of all planners, and what single ones take beside them.
+void add_schedule(Verb& app, JobOptions& o) {
+  std::string description = "The schedule";
+  std::vector<std::string> words = {"gpipe", "1f1b", "interleaved"};
+  std::vector<std::string> own;
+  for (const FamilyOptions* of_family : family_options()) {
+    for (const FamilyOption& option : of_family->options) {
+      if (!option.adds_to_general || option.name != "schedule") continue;
+      description += fmt::format("; {}", option.description);
+      own.insert(own.end(), option.words.begin(), option.words.end());
+    }
+  }
+  words.insert(words.end(), own.begin(), own.end());
+  app.add_option(
+         "--schedule",
+         [&o, own](const std::string& word) {
+           const bool is_own = std::find(own.begin(), own.end(), word) != own.end();
+           (is_own ? o.own["schedule"] : o.schedule) = word;
+         },
+         description)
+      .one_of(words)
+      .group(kDegrees);
+}
+
 void add_form(Verb& app, JobOptions& o, bool states_one) {
   for (const DegreeOption& option : kDegreeOptions) {
     const std::string name = option.name;
@@ -116,10 +140,7 @@ void add_form(Verb& app, JobOptions& o, bool states_one) {
       .one_of({"none", "selective", "full"})
       .group(kDegrees);
   add_count(app, "--zero", o.zero, 0, 3, "The ZeRO stage, 0 to 3").group(kDegrees);
-  app.add_option("--schedule", o.schedule,
-                 "The schedule; greedy: the planner graphpipe tries the greedy order of passes too")
-      .one_of({"gpipe", "1f1b", "interleaved", "greedy"})
-      .group(kDegrees);
+  add_schedule(app, o);
   app.add_option("--sequence-parallel", o.sequence_parallel,
                  "Whether tensor parallel ranks shard the tokens between layers")
       .one_of({"on", "off"})
@@ -173,38 +194,26 @@ void add_job_options(Verb& app, JobOptions& o, bool states_one) {
 }
 
 void add_planner_options(Verb& app, JobOptions& o) {
-  app.add_option("--objective", o.objective,
-                 "The time that phaze minimises: flush (its formula, corrected; the default), "
-                 "simulated, or program (as published)")
-      .one_of({"flush", "simulated", "program"})
-      .group(kPhazeOptions);
-  app.add_option("--network", o.network,
-                 "The network that piper and its variants plan for: flat (the default) or levels, "
-                 "nodes and what joins them")
-      .one_of({"flat", "levels"})
-      .group(kPiperOptions);
-  app.add_option("--graph", o.graph,
-                 "Which stages graphpipe tries: sp (of series-parallel graphs and lines, the "
-                 "default) or exact (and all others, of graphs that are not too large)")
-      .one_of({"sp", "exact"})
-      .group(kGraphPipeOptions);
-  app.add_option("--inflight", o.in_flight,
-                 "How many micro-batches graphpipe's stages have in flight: least (the fewest that "
-                 "lose no time, the default) or table (Jeon 2024, Table 3.2)")
-      .one_of({"least", "table"})
-      .group(kGraphPipeOptions);
-  app.add_option("--stage-options", o.stage_options,
-                 "How graphpipe's stages may run: all (each with its own tensor parallelism and "
-                 "recomputation, the default) or data (data parallelism alone, as in Jeon 2024)")
-      .one_of({"all", "data"})
-      .group(kGraphPipeOptions);
+  for (const FamilyOptions* of_family : family_options()) {
+    for (const FamilyOption& option : of_family->options) {
+      if (option.adds_to_general) continue;
+      app.add_option(
+             fmt::format("--{}", option.name),
+             [&o, name = std::string(option.name)](const std::string& word) { o.own[name] = word; },
+             std::string(option.description))
+          .one_of({option.words.begin(), option.words.end()})
+          .group(std::string(of_family->heading));
+    }
+  }
 }
 
 bool is_shown(const std::string& heading, const std::vector<std::string>& planners,
               bool from_profile) {
   if (heading == kLimits || heading == kSeldom || heading == kRunCosts) return false;
   if (heading == kOfProfiles) return from_profile;
-  const auto tells = [&](const PlannerEntry& entry) { return entry.own_options == heading; };
+  const auto tells = [&](const PlannerEntry& entry) {
+    return entry.family_options != nullptr && entry.family_options->heading == heading;
+  };
   return std::none_of(braid::planners().begin(), braid::planners().end(), tells) ||
          std::any_of(planners.begin(), planners.end(), [&](const std::string& name) {
            return !name.empty() && tells(find_planner(name));
@@ -318,18 +327,12 @@ PlannerOptions space_of(const JobOptions& o) {
   if (!o.sequence_parallel.empty()) space.sequence_parallel = o.sequence_parallel == "on";
   if (!o.whole_experts.empty()) space.whole_experts = o.whole_experts == "on";
   if (!o.recompute.empty()) space.recompute = parse_recompute(o.recompute);
-  space.graphpipe.greedy_orders = o.schedule == "greedy";
-  if (!o.schedule.empty() && !space.graphpipe.greedy_orders)
-    space.schedule = parse_schedule(o.schedule);
+  if (!o.schedule.empty()) space.schedule = parse_schedule(o.schedule);
   if (o.zero >= 0) space.zero = static_cast<Zero>(o.zero);
   space.allow_offload = !o.no_offload;
   space.all_devices = o.all_devices;
-  if (!o.objective.empty()) space.phaze_objective = parse_phaze_objective(o.objective);
-  if (o.network == "levels") space.piper_network = PiperNetwork::levels;
-  if (o.graph == "exact") space.graphpipe.graph_stages = GraphStages::exact;
-  if (o.stage_options == "data") space.graphpipe.stage_options = StageOptions::data;
-  if (o.in_flight == "table") space.graphpipe.in_flight = InFlight::table;
   space.top = o.top;
+  space.own = o.own;
   return space;
 }
 
@@ -427,29 +430,21 @@ ShardingSource parse_sharding(const std::string& name) {
 }
 
 void check_planner_options(const JobOptions& o, const std::vector<const PlannerEntry*>& planners) {
-  const auto told = [&](std::string_view heading) {
-    return std::any_of(planners.begin(), planners.end(),
-                       [&](const PlannerEntry* entry) { return entry->own_options == heading; });
-  };
-  const auto is_for = [](std::string_view heading) {
-    return planners_text([&](const PlannerEntry& each) { return each.own_options == heading; });
-  };
-  struct Own {
-    const char* option;
-    const std::string* value;
-    std::string_view heading;
-  };
-  for (const Own& own : {Own{"--objective", &o.objective, kPhazeOptions},
-                         {"--network", &o.network, kPiperOptions},
-                         {"--graph", &o.graph, kGraphPipeOptions},
-                         {"--inflight", &o.in_flight, kGraphPipeOptions},
-                         {"--stage-options", &o.stage_options, kGraphPipeOptions}}) {
-    if (own.value->empty() || told(own.heading)) continue;
-    throw Error(Where{"", 0, own.option}, "is for " + is_for(own.heading), "leave it out");
-  }
-  if (o.schedule == "greedy" && !told(kGraphPipeOptions)) {
-    throw Error(Where{"", 0, "--schedule"}, "greedy is for " + is_for(kGraphPipeOptions),
-                "fix gpipe, 1f1b or interleaved, or leave it out");
+  for (const FamilyOptions* of_family : family_options()) {
+    const auto takes = [&](const PlannerEntry& entry) { return entry.family_options == of_family; };
+    if (std::any_of(planners.begin(), planners.end(),
+                    [&](const PlannerEntry* entry) { return takes(*entry); })) {
+      continue;
+    }
+    for (const FamilyOption& option : of_family->options) {
+      const std::string_view word = word_of(o.own, option.name);
+      if (word.empty()) continue;
+      throw Error(Where{"", 0, fmt::format("--{}", option.name)},
+                  fmt::format("{}is for {}", option.adds_to_general ? fmt::format("{} ", word) : "",
+                              planners_text(takes)),
+                  option.adds_to_general ? "fix gpipe, 1f1b or interleaved, or leave it out"
+                                         : "leave it out");
+    }
   }
 }
 

@@ -21,11 +21,7 @@ struct JobOptions {
   Degrees tp, pp, dp, cp, ep, vp, micro_batch;
   int zero = -1, top = 1, threads = 0;
   std::string sequence_parallel, whole_experts, recompute, schedule, sharding = "manual";
-  std::string objective;      ///< Of the planner phaze; empty: its default.
-  std::string network;        ///< Of piper and its relatives; empty: flat.
-  std::string graph;          ///< Of graphpipe; empty: series-parallel stages.
-  std::string in_flight;      ///< Of graphpipe; empty: the fewest that lose no time.
-  std::string stage_options;  ///< Of graphpipe; empty: all.
+  FamilyWords own;  ///< Of single planners.
   bool all_devices = false, no_offload = false, json = false, progress = false;
 };
 
@@ -108,8 +104,7 @@ TrainerFile set_job_trainer(const JobOptions& options,
                             const std::vector<const PlannerEntry*>& planners, LoadedJob& loaded,
                             const TrainerBasis& basis = {});
 
-/// Throws Error when --objective, --network, --graph, --inflight or --stage-options is given and
-/// none of the planners has a choice.
+/// Throws Error when an option or word of single planners is given and none of `planners` takes it.
 void check_planner_options(const JobOptions& options,
                            const std::vector<const PlannerEntry*>& planners);
 

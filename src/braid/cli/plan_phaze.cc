@@ -137,7 +137,7 @@ std::vector<PhazeRun> runs_of(const ProfileOptions& o, const PhazeReading& readi
   return runs;
 }
 
-PhazeAnswer answer_of(const ProfileOptions& o, const SearchProgress& progress) {
+PhazeAnswer answer_of(const ProfileOptions& o, const Progress& progress) {
   PhazeAnswer answer;
   if (!o.objective.empty()) answer.options.objective = parse_phaze_objective(o.objective);
   if (by_program(o)) answer.options = {.objective = PhazeObjective::program, .branches = false};
@@ -228,7 +228,7 @@ void explain(PhazeAnswer& answer, bool all) {
 
 }  // namespace
 
-CheckedOutcome phaze_outcome(const ProfileOptions& options, const SearchProgress& progress) {
+CheckedOutcome phaze_outcome(const ProfileOptions& options, const Progress& progress) {
   check_options(options);
   PhazeAnswer answer = answer_of(options, progress);
   explain(answer, false);
@@ -241,7 +241,7 @@ CheckedOutcome phaze_outcome(const ProfileOptions& options, const SearchProgress
 }
 
 int plan_phaze_profile(const ProfileOptions& options, const AnswerOutput& to,
-                       const SearchProgress& progress) {
+                       const Progress& progress) {
   check_options(options);
   PhazeAnswer answer = answer_of(options, progress);
   const PhazeRun& best = answer.runs[answer.best];

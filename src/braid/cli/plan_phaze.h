@@ -2,7 +2,7 @@
 
 #include "braid/cli/profile_answer.h"
 #include "braid/cli/profile_options.h"
-#include "braid/search/search_progress.h"
+#include "braid/search/progress.h"
 
 namespace braid {
 
@@ -12,9 +12,9 @@ namespace braid {
 /// have chosen and what that takes in truth. The plan that the best placement stands for is written
 /// to its file. Returns the exit status. Throws Error.
 int plan_phaze_profile(const ProfileOptions& options, const AnswerOutput& to,
-                       const SearchProgress& progress);
+                       const Progress& progress);
 
 /// The best of these placements as an outcome, not checked yet.
-CheckedOutcome phaze_outcome(const ProfileOptions& options, const SearchProgress& progress);
+CheckedOutcome phaze_outcome(const ProfileOptions& options, const Progress& progress);
 
 }  // namespace braid

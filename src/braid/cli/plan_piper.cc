@@ -16,7 +16,7 @@
 #include "braid/cli/profile_job.h"
 #include "braid/cli/verbs.h"
 #include "braid/planners/phaze/problem.h"
-#include "braid/planners/piper/from_phaze.h"
+#include "braid/planners/phaze_as_piper.h"
 #include "braid/planners/piper/from_profile.h"
 #include "braid/planners/piper/table.h"
 #include "braid/planners/piper/variants.h"
@@ -190,8 +190,7 @@ struct PiperAnswer {
 
 /// `given` is what the command line says; --table is written on the way.
 PiperAnswer answer_of(const ProfileOptions& given, const Document& document,
-                      const PiperVariant& variant, std::int64_t budget,
-                      const SearchProgress& progress) {
+                      const PiperVariant& variant, std::int64_t budget, const Progress& progress) {
   PiperAnswer answer;
   answer.options =
       piper_options(given, is_phaze_input(document.root()), unit_stated_by(document.root()));
@@ -241,7 +240,7 @@ PiperAnswer answer_of(const ProfileOptions& given, const Document& document,
 
 CheckedOutcome piper_outcome(const ProfileOptions& given, const Document& document,
                              const std::string& planner, std::int64_t budget,
-                             const SearchProgress& progress) {
+                             const Progress& progress) {
   PiperAnswer answer = answer_of(given, document, find_piper_variant(planner), budget, progress);
   CheckedOutcome checked;
   checked.outcome = std::move(answer.made.outcome);
@@ -252,7 +251,7 @@ CheckedOutcome piper_outcome(const ProfileOptions& given, const Document& docume
 
 int plan_piper_profile(const ProfileOptions& given, const Document& document,
                        const std::string& planner, std::int64_t budget, const AnswerOutput& to,
-                       const SearchProgress& progress) {
+                       const Progress& progress) {
   PiperAnswer answer = answer_of(given, document, find_piper_variant(planner), budget, progress);
   const auto& [options, problem, assumption, solution, wall_s, made] = answer;
   if (options.table == "-") return kFound;

@@ -6,7 +6,7 @@
 #include "braid/base/document.h"
 #include "braid/cli/profile_answer.h"
 #include "braid/cli/profile_options.h"
-#include "braid/search/search_progress.h"
+#include "braid/search/progress.h"
 
 namespace braid {
 
@@ -15,11 +15,11 @@ namespace braid {
 /// `progress` is told times in seconds. Returns the exit status. Throws Error.
 int plan_piper_profile(const ProfileOptions& options, const Document& document,
                        const std::string& planner, std::int64_t budget, const AnswerOutput& to,
-                       const SearchProgress& progress);
+                       const Progress& progress);
 
 /// The same as an outcome, not checked yet. Throws Error.
 CheckedOutcome piper_outcome(const ProfileOptions& options, const Document& document,
                              const std::string& planner, std::int64_t budget,
-                             const SearchProgress& progress);
+                             const Progress& progress);
 
 }  // namespace braid

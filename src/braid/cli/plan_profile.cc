@@ -16,7 +16,7 @@ std::string own_planner(const std::string& asked, const Value& profile) {
 }  // namespace
 
 CheckedOutcome outcome_by_own_rules(const ProfileOptions& options, const std::string& asked,
-                                    std::int64_t budget, const SearchProgress& progress) {
+                                    std::int64_t budget, const Progress& progress) {
   const Document document = Document::parse_file(options.profiles.front());
   const std::string planner = own_planner(asked, document.root());
   CheckedOutcome checked = planner == "phaze"
@@ -29,7 +29,7 @@ CheckedOutcome outcome_by_own_rules(const ProfileOptions& options, const std::st
 }
 
 int plan_profile(const ProfileOptions& options, const std::string& asked, std::int64_t budget,
-                 const AnswerOutput& to, const SearchProgress& progress) {
+                 const AnswerOutput& to, const Progress& progress) {
   const Document document = Document::parse_file(options.profiles.front());
   const std::string planner = own_planner(asked, document.root());
   if (planner == "phaze") return plan_phaze_profile(options, to, progress);

@@ -6,7 +6,7 @@
 #include "braid/cli/checked_plan.h"
 #include "braid/cli/profile_answer.h"
 #include "braid/cli/profile_options.h"
-#include "braid/search/search_progress.h"
+#include "braid/search/progress.h"
 
 namespace braid {
 
@@ -15,10 +15,10 @@ namespace braid {
 /// simulator's figures, and the table to its file. `progress` is told times in seconds. Returns the
 /// exit status. Throws Error.
 int plan_profile(const ProfileOptions& options, const std::string& planner, std::int64_t budget,
-                 const AnswerOutput& to, const SearchProgress& progress = {});
+                 const AnswerOutput& to, const Progress& progress = {});
 
 /// The same as an outcome whose plans were put to the verifier, and how long that took.
 CheckedOutcome outcome_by_own_rules(const ProfileOptions& options, const std::string& planner,
-                                    std::int64_t budget, const SearchProgress& progress);
+                                    std::int64_t budget, const Progress& progress);
 
 }  // namespace braid

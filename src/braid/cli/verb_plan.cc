@@ -69,7 +69,7 @@ int run(const PlanOptions& options) {
                   "planning by a profile's own rules recommends no other", "leave it out");
     }
     ProfileOptions profile = options.profile;
-    profile.objective = options.job.objective;
+    profile.objective = word_of(options.job.own, "objective");
     return plan_profile(profile, options.planner, options.job.budget,
                         {options.job.json, options.output}, progress_line(options.job));
   }

@@ -88,7 +88,7 @@ WorkloadPlan plan_workload(const SystemSpace& space, std::size_t workload, std::
     set_trainer(trainer, system, job, options);
     adapt_graph(job.trainer.does, planned.graph);
     PlannerOptions all = options;
-    all.phaze_objective = space.phaze_objective;
+    all.own = space.own;
     planned.outcome =
         find_planner(space.planners[planner]).plan(job, system, all, space.budget, {});
     planned.outcome.trainer_notes = notes;

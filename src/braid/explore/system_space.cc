@@ -204,8 +204,8 @@ std::string canonical_text(const SystemSpace& space) {
     }
   }
 
-  text += fmt::format("objective {}, energy {}\n", static_cast<int>(space.phaze_objective),
-                      space.counts_energy);
+  for (const auto& [option, word] : space.own) text += fmt::format("{} {}\n", option, word);
+  text += fmt::format("energy {}\n", space.counts_energy);
   for (const SpaceAxis& axis : axes_of(space)) {
     text += axis.name;
     for (const std::string& value : axis.values) text += " " + value;

@@ -90,7 +90,7 @@ struct SystemSpace {
   SpaceOptions options;              ///< For all planners.
   Budget budget;                     ///< Of each search.
   ShardingSource sharding = ShardingSource::manual;
-  PhazeObjective phaze_objective = PhazeObjective::flush;
+  FamilyWords own;                              ///< Of single planners, for all of them.
   std::optional<SystemSearch> search;           ///< Nullopt: all points are planned.
   bool has_prices = false, has_powers = false;  ///< Of every system, or counted nowhere.
   bool counts_energy = false;                   ///< Of every plan: all devices are accelerators.

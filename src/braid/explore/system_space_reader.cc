@@ -451,10 +451,8 @@ SystemSpace read_system_space(const Value& root) {
   space.options.allow_offload = root["offload"].bool_or(true);
   space.options.all_devices = root["all_devices"].bool_or(false);
   if (const Value objective = root["objective"]; objective.exists()) {
-    static constexpr PhazeObjective kObjectives[] = {
-        PhazeObjective::flush, PhazeObjective::simulated, PhazeObjective::program};
-    space.phaze_objective =
-        kObjectives[word_index(objective, "objective", {"flush", "simulated", "program"})];
+    word_index(objective, "objective", {"flush", "simulated", "program"});
+    space.own["objective"] = objective.as_string();
   }
   if (const Value sharding = root["sharding"]; sharding.exists()) {
     space.sharding = word_index(sharding, "sharding", {"manual", "auto"}) == 1

@@ -22,12 +22,6 @@ Dag make_dag(std::size_t nodes, std::span<const std::pair<std::int32_t, std::int
   return dag;
 }
 
-Dag layer_dag(const Graph& graph) {
-  std::vector<std::pair<std::int32_t, std::int32_t>> edges;
-  for (const LayerEdge& edge : layer_edges(graph)) edges.emplace_back(edge.source, edge.target);
-  return make_dag(graph.layers.size(), edges);
-}
-
 std::optional<std::vector<Bitset>> downsets(const Dag& dag, std::size_t limit) {
   // A downset without its highest-numbered member is a downset too, as numbers are topological. So
   // each is made once: from that one, by adding a node above all members.

@@ -21,8 +21,6 @@ struct Dag {
 
 /// The DAG of these edges over `nodes` nodes; each edge goes from a lower to a higher number.
 Dag make_dag(std::size_t nodes, std::span<const std::pair<std::int32_t, std::int32_t>> edges);
-/// The DAG of a graph's layers.
-Dag layer_dag(const Graph& graph);
 
 /// The order of downsets: by size, then as Bitset orders.
 bool smaller_downset(const Bitset& a, const Bitset& b);

@@ -15,10 +15,13 @@
 #include "braid/plan/trainer_fit.h"
 #include "braid/planners/amp/amp_planner.h"
 #include "braid/planners/amp/mixed_planner.h"
+#include "braid/planners/graphpipe/graphpipe_planner.h"
+#include "braid/planners/job/by_kind.h"
 #include "braid/planners/job/job_layers.h"
 #include "braid/planners/job/outcomes.h"
-#include "braid/planners/mixed/by_kind.h"
 #include "braid/planners/mixed/mixed_planner.h"
+#include "braid/planners/phaze/phaze_planner.h"
+#include "braid/planners/piper/piper_planner.h"
 #include "braid/planners/piper/variants.h"
 #include "braid/planners/uniform/uniform_planner.h"
 #include "braid/planners/within_options.h"
@@ -30,18 +33,20 @@ namespace {
 template <std::size_t number>
 Outcome piper(const Job& job, const System& system, const PlannerOptions& options,
               const Budget& budget, const Progress& progress) {
-  return plan_piper(kPiperVariants[number].name, job, system,
-                    PiperSpace{options, options.piper_network}, budget, progress);
+  return plan_piper(kPiperVariants[number].name, job, system, piper_space(options, options.own),
+                    budget, progress);
 }
 
-Outcome phaze(const Job& job, const System& system, const PlannerOptions& options,
-              const Budget& budget, const Progress& progress) {
-  return plan_phaze(job, system, PhazeJobSpace{options, options.phaze_objective}, budget, progress);
+Outcome braid_on_any(const Job& job, const System& system, const PlannerOptions& options,
+                     const Budget& budget, const Progress& progress) {
+  return plan_braid(job, system, BraidSpace(options, options.preference), budget, progress);
 }
 
-Outcome graphpipe(const Job& job, const System& system, const PlannerOptions& options,
-                  const Budget& budget, const Progress& progress) {
-  return plan_graphpipe(job, system, GraphPipeSpace{options, options.graphpipe}, budget, progress);
+/// A planner with options of its own: `space_of` has the space with what they say.
+template <auto plan, auto space_of>
+Outcome with_family_options(const Job& job, const System& system, const PlannerOptions& options,
+                            const Budget& budget, const Progress& progress) {
+  return plan(job, system, space_of(options, options.own), budget, progress);
 }
 
 /// A planner with nothing of its own to be told.
@@ -62,7 +67,7 @@ Outcome by_kind(const Job& job, const System& system, const PlannerOptions& opti
 
 /// What a planner is called with.
 enum class Systems : std::uint8_t {
-  homogeneous,  ///< In place of others, slowest_of() them (mixed/by_kind.h).
+  homogeneous,  ///< In place of others, slowest_of() them (job/by_kind.h).
   any,
 };
 
@@ -86,13 +91,13 @@ constexpr Planner of_piper() {
            .description = variant.description,
            .plan = piper<number>,
            .heterogeneous_stages = variant.cuts,
-           .own_options = variant.is_piper ? kPiperOptions : ""}};
+           .family_options = variant.is_piper ? &kPiperOptions : nullptr}};
 }
 
 constexpr std::array kPlanners = {
     Planner{{.name = kDefaultPlanner,
              .description = "best-first search over all splits, uneven stages, memory options",
-             .plan = plain<plan_braid>,
+             .plan = braid_on_any,
              .recommends = true,
              .bounds_systems = true},
             Systems::any},
@@ -130,8 +135,8 @@ constexpr std::array kPlanners = {
             Systems::any},
     Planner{{.name = "phaze",
              .description = "Phaze's placement: flushed 1F1B on a flat network, stages exact",
-             .plan = phaze,
-             .own_options = kPhazeOptions,
+             .plan = with_family_options<plan_phaze, phaze_space>,
+             .family_options = &kPhazeOptions,
              .bounds_systems = true,
              .recomputes_all = true,
              .own_time = "Phaze's time of a batch"}},
@@ -148,9 +153,9 @@ constexpr std::array kPlanners = {
     of_piper<number_of("pipedream")>(),
     Planner{{.name = "graphpipe",
              .description = "stages that form a graph, each with its own replicas (GraphPipe)",
-             .plan = graphpipe,
+             .plan = with_family_options<plan_graphpipe, graphpipe_space>,
              .heterogeneous_stages = true,
-             .own_options = kGraphPipeOptions},
+             .family_options = &kGraphPipeOptions},
             Systems::any},
     of_piper<number_of("dp-only")>(),
     of_piper<number_of("tp-only")>(),
@@ -245,10 +250,16 @@ std::vector<PlannerEntry> all_planners(std::index_sequence<numbers...> /*numbers
 
 }  // namespace
 
-Outcome plan_braid(const Job& job, const System& system, const SpaceOptions& space,
+Outcome plan_braid(const Job& job, const System& system, const BraidSpace& space,
                    const Budget& budget, const Progress& progress) {
-  return plan_by_kind({plan_uniform, plan_mixed, ShardingSource::automatic}, job, system, space,
-                      budget, progress);
+  const auto preferring = [&](auto plan) {
+    return [plan, &space](const Job& one, const System& usable, const SpaceOptions& within,
+                          const Budget& most, const Progress& shown) {
+      return plan(one, usable, BraidSpace(within, space.preference), most, shown);
+    };
+  };
+  return plan_by_kind({preferring(plan_uniform), preferring(plan_mixed), ShardingSource::automatic},
+                      job, system, space, budget, progress);
 }
 
 const std::vector<PlannerEntry>& planners() {
@@ -263,6 +274,17 @@ std::string planners_text(const std::function<bool(const PlannerEntry&)>& is) {
     if (is(entry)) names.push_back(entry.name);
   }
   return fmt::format("the planner{} {}", names.size() == 1 ? "" : "s", fmt::join(names, ", "));
+}
+
+std::vector<const FamilyOptions*> family_options() {
+  std::vector<const FamilyOptions*> all;
+  for (const PlannerEntry& entry : planners()) {
+    if (entry.family_options == nullptr) continue;
+    if (std::find(all.begin(), all.end(), entry.family_options) == all.end()) {
+      all.push_back(entry.family_options);
+    }
+  }
+  return all;
 }
 
 const PlannerEntry& find_planner(std::string_view name, const char* option) {

@@ -30,7 +30,6 @@ class ListedExecutions {
   /// Degrees above 1 that only automatic shardings have for some layer, without sequence
   /// parallelism.
   std::vector<int> auto_tp() const;
-  const std::set<int>& manual_tp() const { return manual_tp_; }
 
  private:
   using Key = std::tuple<int, int, bool, int, int, bool, Recompute, bool, bool>;

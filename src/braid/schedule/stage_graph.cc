@@ -113,20 +113,4 @@ EdgeGroups edges_by_target(const StageGraph& graph) {
   return group_edges(graph, &StageEdge::target);
 }
 
-StageGraph chain_graph(std::span<const std::int32_t> devices, std::int64_t batch,
-                       std::int64_t micro_batch) {
-  StageGraph graph;
-  graph.batch = batch;
-  graph.stages.reserve(devices.size());
-  graph.edges.reserve(devices.size());
-  for (const std::int32_t device : devices) {
-    if (!graph.stages.empty()) {
-      const auto stage = static_cast<std::int32_t>(graph.stages.size());
-      graph.edges.push_back({stage - 1, stage});
-    }
-    graph.stages.push_back({device, micro_batch});
-  }
-  return graph;
-}
-
 }  // namespace braid

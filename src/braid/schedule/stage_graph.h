@@ -70,8 +70,4 @@ struct EdgeGroups {
 EdgeGroups edges_by_source(const StageGraph& graph);
 EdgeGroups edges_by_target(const StageGraph& graph);
 
-/// A chain of as many stages as `devices` has entries, one after the other in that order.
-StageGraph chain_graph(std::span<const std::int32_t> devices, std::int64_t batch,
-                       std::int64_t micro_batch);
-
 }  // namespace braid

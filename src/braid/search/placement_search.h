@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "braid/search/search_progress.h"
+#include "braid/search/progress.h"
 
 namespace braid {
 
@@ -49,7 +49,7 @@ struct PlacementSearchOptions {
   bool ordered_replicas = false;
   double best_s = 0;             ///< What is to be beaten.
   std::int64_t most_states = 0;  ///< Partial placements made, in all.
-  SearchProgress progress = {};  ///< Told of every partial placement taken up; may be empty.
+  Progress progress = {};        ///< Told of every partial placement taken up; may be empty.
 };
 
 struct PlacementSearchResult {

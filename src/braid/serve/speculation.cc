@@ -28,16 +28,6 @@ double expected_tokens(const Speculation& of) {
   return tokens;
 }
 
-double linear_expected_tokens(const Speculation& of) {
-  return static_cast<double>(of.draft_tokens) * of.acceptance + 1;
-}
-
-double published_tokens_per_s(const Speculation& of, double draft_step_s, double target_step_s) {
-  const auto depth = static_cast<double>(of.draft_tokens);
-  const double steps = of.width > 1 ? std::exp2(depth) : depth;
-  return linear_expected_tokens(of) / (steps * draft_step_s + target_step_s);
-}
-
 void check_draft(const ServedModel& draft, const ServedModel& target, double context) {
   const Where where{"", 0, "--draft"};
   if (draft.vocab != target.vocab) {

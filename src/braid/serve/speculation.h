@@ -30,15 +30,6 @@ double draft_step_tokens(const Speculation& of, std::int64_t k);
 /// though they were drawn independently.
 double expected_tokens(const Speculation& of);
 
-/// As DFModel counts them (section VIII-B): K · acceptance + 1, whatever the width. Of acceptances
-/// between 0 and 1 more than expected_tokens() of a sequence: it counts tokens after a rejected
-/// one.
-double linear_expected_tokens(const Speculation& of);
-
-/// DFModel's tokens a second of one sequence: linear_expected_tokens() over K, or of a tree 2^K,
-/// steps of the draft model and one of the target.
-double published_tokens_per_s(const Speculation& of, double draft_step_s, double target_step_s);
-
 /// A draft model beside a worker's own, on the same devices with the same tensor parallelism.
 struct DraftModel {
   const ServedModel* model = nullptr;

@@ -76,24 +76,4 @@ Chip accelerator_chip(const AcceleratorDesign& design, const std::string& name) 
   return chip;
 }
 
-System accelerator_system(const AcceleratorDesign& design, const std::string& name,
-                          std::int64_t devices) {
-  const Accelerator& accelerator = design.chip;
-  assert(accelerator.link_bytes_per_s > 0 && devices > 0);
-  System system;
-  system.name = name;
-  DeviceGroup group;
-  group.chip = accelerator_chip(design, name);
-  group.devices_per_node = devices;
-  group.intra_node.name = "link";
-  group.intra_node.size = devices;
-  group.intra_node.bytes_per_s = accelerator.link_bytes_per_s;
-  group.intra_node.unit_bytes_per_s = accelerator.link_bytes_per_s;
-  group.intra_node.latency_s = accelerator.link_latency_s;
-  group.intra_node.efficiency = 1;
-  system.groups = {group};
-  system.device_count = devices;
-  return system;
-}
-
 }  // namespace braid

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 #include "braid/chip/accelerator/accelerator_design.h"
@@ -15,10 +14,5 @@ namespace braid {
 /// rows of inputs. Power and price that no machine has (quantity.h) are left out. Nothing is
 /// reserved. `design` is without fault (accelerator_fault.h).
 Chip accelerator_chip(const AcceleratorDesign& design, const std::string& name);
-
-/// `devices` accelerators on one switch of their links (Phaze's flat network, Adnan et al. 2024,
-/// section 5). The design has a link.
-System accelerator_system(const AcceleratorDesign& design, const std::string& name,
-                          std::int64_t devices);
 
 }  // namespace braid

@@ -154,35 +154,6 @@ double sent_bytes(Collective collective, double bytes, double devices) {
   }
 }
 
-double collective_bound_s(Collective collective, double bytes, const GroupSpan& span,
-                          const System& system) {
-  const GroupSteps steps = steps_of(span, system);
-  double bound_s = 0;
-  double covered = 1;
-  for (std::size_t i = 0; i < steps.count; ++i) {
-    const LevelStep& step = steps.step[i];
-    const double n = step.members;
-    // A message may reach another unit without using the links inside its own.
-    if (collective == Collective::point_to_point && i + 1 < steps.count) continue;
-    // What a unit's members must together send out of (or take into) their unit.
-    double crossing = bytes;
-    if (collective == Collective::all_gather || collective == Collective::reduce_scatter) {
-      crossing = bytes * (n - 1) / n;
-    } else if (collective == Collective::all_to_all) {
-      // What goes further than this level may take other links.
-      crossing = bytes * covered * (n - 1) / steps.size * covered;
-    }
-    if (collective == Collective::all_reduce || collective == Collective::broadcast) {
-      crossing = bytes / 2;
-    }
-    const double rate = i == 0 ? std::max(step.group_bandwidth, unit_bandwidth(*step.level))
-                               : unit_bandwidth(*step.level);
-    bound_s = std::max(bound_s, crossing / rate);
-    covered *= n;
-  }
-  return bound_s;
-}
-
 double point_to_point_s(const System& system, std::int64_t from, std::int64_t to, double bytes,
                         std::int64_t concurrent) {
   return message_s(system, from, to, bytes, concurrent);

@@ -35,11 +35,6 @@ struct CollectiveTime {
 CollectiveTime collective_time(Collective collective, double bytes, const GroupSpan& span,
                                const System& system);
 
-/// A time that no algorithm can beat: each device's unavoidable bytes over its fastest link, and
-/// the bytes that must cross each level's cut over that cut. Uses nominal bandwidth, no latency.
-double collective_bound_s(Collective collective, double bytes, const GroupSpan& span,
-                          const System& system);
-
 /// What each of so many devices sends by a ring, or directly where each pair exchanges: 2(n − 1)/n
 /// of `bytes` for an all_reduce, (n − 1)/n for the other collectives, all for point_to_point;
 /// `bytes` as for collective_time(). Nothing for one device.

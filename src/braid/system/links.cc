@@ -305,10 +305,4 @@ std::vector<double> ring_all_reduce_s(const System& system,
   return times;
 }
 
-std::vector<std::int64_t> order_for_ring(std::span<const std::int64_t> devices) {
-  std::vector<std::int64_t> order(devices.begin(), devices.end());
-  std::sort(order.begin(), order.end());
-  return order;
-}
-
 }  // namespace braid

@@ -104,7 +104,7 @@ double message_s(const System& system, std::int64_t from, std::int64_t to, doubl
 
 /// Ring all-reduce of `bytes` over the devices in the order given, alone: 2(n - 1) steps, each as
 /// long as the slowest of its n messages of bytes / n (Thakur et al. 2005). 0 for fewer than two
-/// devices. Devices of one node are best named next to each other: order_for_ring.
+/// devices. Devices of one node are best named next to each other.
 double ring_all_reduce_s(const System& system, std::span<const std::int64_t> ring, double bytes);
 
 /// The same for several rings that run at the same time and share nodes' uplinks and devices'
@@ -113,9 +113,5 @@ double ring_all_reduce_s(const System& system, std::span<const std::int64_t> rin
 std::vector<double> ring_all_reduce_s(const System& system,
                                       std::span<const std::vector<std::int64_t>> rings,
                                       double bytes);
-
-/// The devices in ascending order, so that each node's are neighbours and a ring enters and leaves
-/// each node once.
-std::vector<std::int64_t> order_for_ring(std::span<const std::int64_t> devices);
 
 }  // namespace braid

@@ -55,10 +55,6 @@ TrainerSubject subject_of(const MeasuredRun& run) {
   return subject;
 }
 
-const TrainerFile& trainer_file_of(const MeasuredRun& run) {
-  return trainer_of_run(subject_of(run));
-}
-
 TrainerUsual usual_of(const MeasuredRun& run) {
   const TrainerSubject subject = subject_of(run);
   return trainer_of_run(subject).usual(subject);

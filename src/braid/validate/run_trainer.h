@@ -9,10 +9,7 @@ namespace braid {
 /// trainer's name, and the month of its source where that is on arXiv.
 TrainerSubject subject_of(const MeasuredRun& run);
 
-/// The trainer of the catalogue that made the run (trainer_of_run).
-const TrainerFile& trainer_file_of(const MeasuredRun& run);
-
-/// What that trainer usually does where the row is silent.
+/// What the trainer that made the run (trainer_of_run) usually does where the row is silent.
 TrainerUsual usual_of(const MeasuredRun& run);
 
 }  // namespace braid

@@ -163,7 +163,7 @@ TEST(CoreSchedule, WithLittleWorkIsNoWorseThanTheListAndSaysHowFarOff) {
     like.density = 0.06;
     like.rule = round % 2 == 0 ? AllCoresRule::alone : AllCoresRule::own_kind;
     const CoreProblem problem = random_core_problem(dice, like);
-    const CoreOutcome list = list_schedule_cores(problem);
+    const CoreOutcome list = schedule_cores(problem, 0);
     const CoreOutcome little = checked_schedule(problem, which, 500);
     const CoreOutcome more = checked_schedule(problem, which, 2'000);
     EXPECT_LE(little.schedule.makespan_s, list.schedule.makespan_s) << which;

@@ -23,7 +23,7 @@ void expect_proven(const CoreProblem& problem, const std::string& which) {
   const auto faults = check_core_schedule(problem, outcome.schedule);
   EXPECT_TRUE(faults.empty()) << which << ": " << faults.front();
   EXPECT_EQ(outcome.status, CoreStatus::optimal) << which;
-  const CoreOutcome list = list_schedule_cores(problem);
+  const CoreOutcome list = schedule_cores(problem, 0);
   EXPECT_LE(outcome.schedule.makespan_s, list.schedule.makespan_s) << which;
   EXPECT_LE(list.bound_s, outcome.schedule.makespan_s) << which;
   EXPECT_LT(outcome.work, 30'000) << which;

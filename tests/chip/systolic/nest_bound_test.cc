@@ -11,6 +11,8 @@
 #include "braid/base/infinity.h"
 #include "braid/chip/systolic/nest_mapper.h"
 
+#include "chip/systolic/tiled_words.h"
+
 namespace braid {
 namespace {
 
@@ -77,7 +79,7 @@ TEST(NestBound, TiledWordsAreTheFewestOfAllTilesAndOrders) {
     std::array<std::int64_t, 3> sizes{};
     for (std::int64_t& size : sizes) size = 1 + static_cast<std::int64_t>(random() % 6);
     const double buffer = 2 + static_cast<double>(random() % 40);
-    const double found = least_tiled_words(gemm_nest(sizes[0], sizes[1], sizes[2]), buffer);
+    const double found = test::least_tiled_words(gemm_nest(sizes[0], sizes[1], sizes[2]), buffer);
     EXPECT_EQ(found, fewest_walked_words(sizes, buffer)) << trial;
     EXPECT_LE(least_words(gemm_nest(sizes[0], sizes[1], sizes[2]), buffer), found * (1 + 1e-12));
   }
@@ -98,7 +100,7 @@ TEST(NestBound, MappingsMoveNoFewerWords) {
                     .hbm_words_per_cycle = 2}};
     const MappedNest mapped = map_nest(nest, machine);
     ASSERT_EQ(mapped.status, NestStatus::optimal);
-    const double tiled = least_tiled_words(nest, machine.buffers.global_words);
+    const double tiled = test::least_tiled_words(nest, machine.buffers.global_words);
     EXPECT_GE(mapped.cost.hbm_words, tiled * (1 - 1e-12)) << trial;
     EXPECT_GE(tiled, least_words(nest, machine.buffers.global_words) * (1 - 1e-12)) << trial;
     EXPECT_GE(mapped.gap(), -1e-12);
@@ -177,7 +179,7 @@ std::vector<PublishedWords> published_words() {
 
 TEST(NestBound, NothingPublishedMovesFewerWords) {
   for (const PublishedWords& one : published_words()) {
-    const double tiled = least_tiled_words(one.nest, one.buffer_words);
+    const double tiled = test::least_tiled_words(one.nest, one.buffer_words);
     EXPECT_LE(least_words(one.nest, one.buffer_words), one.words);
     // Timeloop's tiles are rectangles of an image and keep what neighbours share; ours are rows.
     EXPECT_LE(tiled, one.words * (one.nest.window.used ? 1.025 : 1));

@@ -7,8 +7,8 @@
 
 #include "braid/base/error.h"
 #include "braid/planners/amp/assignment.h"
-#include "braid/planners/amp/graph_assignment.h"
-#include "braid/planners/amp/graph_bound.h"
+#include "braid/search/graph_assignment.h"
+#include "braid/search/graph_bound.h"
 #include "braid/search/symmetric_branches.h"
 
 #include "base/pick.h"

@@ -1,3 +1,5 @@
+#include "braid/planners/graphpipe/graphpipe_planner.h"
+
 #include <algorithm>
 #include <functional>
 #include <limits>

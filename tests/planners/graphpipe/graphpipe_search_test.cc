@@ -14,6 +14,7 @@
 #include "braid/schedule/graph_orders.h"
 
 #include "base/pick.h"
+#include "planners/graphpipe_iteration.h"
 #include "planners/graphpipe_problems.h"
 #include "planners/plain_graphpipe.h"
 
@@ -512,8 +513,8 @@ TEST(GraphPipeSearch, IterationsAreNeverLongerThanThoseOfALineOfStages) {
     problem.in_flight = InFlight::least;
     problem.groups = {{1, 1}, {2, 1}, {4, 1}, {8, 1}};
     const GraphPipeProblem linear = linear_graphpipe(problem);
-    const GraphPipeSolution line = solve_graphpipe_iteration(linear);
-    const GraphPipeSolution graph = solve_graphpipe_iteration(problem);
+    const GraphPipeSolution line = test::shortest_iteration(linear);
+    const GraphPipeSolution graph = test::shortest_iteration(problem);
     if (line.stages.empty()) continue;
     ASSERT_FALSE(graph.stages.empty());
     const double line_s = graphpipe_iteration_s(linear, line);

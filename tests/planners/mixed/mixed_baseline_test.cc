@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "braid/base/error.h"
-#include "braid/planners/mixed/by_kind.h"
+#include "braid/planners/job/by_kind.h"
 #include "braid/planners/registry.h"
 #include "braid/planners/uniform/uniform_planner.h"
 #include "braid/schedule/timeline.h"

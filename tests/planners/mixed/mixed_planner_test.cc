@@ -11,8 +11,8 @@
 
 #include "braid/base/error.h"
 #include "braid/base/infinity.h"
+#include "braid/planners/job/by_kind.h"
 #include "braid/planners/mixed/bounds.h"
-#include "braid/planners/mixed/by_kind.h"
 #include "braid/planners/mixed/depth_first.h"
 #include "braid/planners/registry.h"
 #include "braid/planners/uniform/uniform_planner.h"

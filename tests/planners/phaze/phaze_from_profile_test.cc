@@ -6,7 +6,7 @@
 #include "braid/base/error.h"
 #include "braid/planners/phaze/from_profile.h"
 #include "braid/planners/phaze/placement.h"
-#include "braid/planners/piper/from_phaze.h"
+#include "braid/planners/phaze_as_piper.h"
 #include "braid/planners/piper/search.h"
 
 namespace braid {

@@ -1,3 +1,5 @@
+#include "braid/planners/phaze/phaze_planner.h"
+
 #include <algorithm>
 #include <limits>
 #include <map>

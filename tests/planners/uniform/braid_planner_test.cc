@@ -17,11 +17,11 @@
 #include "braid/plan/names.h"
 #include "braid/plan/plan_json.h"
 #include "braid/plan/trainer_file.h"
+#include "braid/planners/job/assess.h"
 #include "braid/planners/job/outcomes.h"
 #include "braid/planners/job/space.h"
 #include "braid/planners/registry.h"
 #include "braid/planners/trainer_choice.h"
-#include "braid/planners/uniform/assess.h"
 #include "braid/planners/uniform/uniform_planner.h"
 #include "braid/profile/trainer_behaviour.h"
 #include "braid/schedule/timeline.h"
@@ -173,7 +173,7 @@ TEST(BraidPlanner, PutsTheSamePlanFirstHoweverManyAreShown) {
     Job job;
     job.graph = &graph;
     job.global_batch = 4 * pick(random, 1, 6);
-    SpaceOptions space;
+    BraidSpace space;
     space.pp = pick(random, 2, std::min(4, devices));
     space.preference = trial % 2 == 0 ? Preference::fastest : Preference::easiest;
     const Outcome one = plan_braid(job, system, space, {}, {});
@@ -711,7 +711,8 @@ TEST(BraidPlanner, OneStageKeepsTiedEmbeddingsOnce) {
   job.graph = &graph;
   job.global_batch = 4;
   const auto parameters = static_cast<double>(parameter_count(graph));
-  for (const auto planner : {plan_braid, plan_exhaustively}) {
+  for (const PlanFunction& planner :
+       std::initializer_list<PlanFunction>{plan_braid, plan_exhaustively}) {
     SpaceOptions space;
     space.pp = 1;
     const Outcome one = planner(job, load_system("dgx-a100:1"), space, {}, {});

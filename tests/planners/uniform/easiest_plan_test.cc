@@ -57,7 +57,7 @@ struct EasyCase {
   Graph graph;
   System system;
   Job job;
-  SpaceOptions space;
+  BraidSpace space;
 };
 
 void fill(EasyCase& c, std::mt19937_64& random, int trial) {
@@ -173,7 +173,7 @@ TEST(EasiestPlan, IsTheEasiestWithinWiderLimits) {
     UniformSearch first(ground, c.space, endless, none);
     first.find();
     if (first.best().found().empty()) continue;
-    const PartSearch search = [&](const SpaceOptions& part, double below_s) -> PartResult {
+    const PartSearch search = [&](const SpacePart& part, double below_s) -> PartResult {
       UniformSearch in_part(ground, part, endless, none, UniformSearch::Aim::best, below_s);
       in_part.find();
       const std::vector<FoundPlan>& found = in_part.best().found();
@@ -255,7 +255,7 @@ TEST(EasiestPlan, LeavesTheFastestAsItIs) {
 TEST(EasiestPlan, LimitsPartsOfTheSpace) {
   SpaceOptions space;
   space.vp = Degrees({1, 2, 16}, 12);
-  const SpaceOptions part = space_within({false, 2, false, false}, 8192, space);
+  const SpacePart part = space_within({false, 2, false, false}, 8192, space);
   EXPECT_FALSE(part.allow_offload);
   EXPECT_EQ(part.most_dimensions, 2);
   EXPECT_FALSE(part.can.uneven_stages || part.can.data_outermost || part.can.auto_sharding);
@@ -263,7 +263,7 @@ TEST(EasiestPlan, LimitsPartsOfTheSpace) {
   EXPECT_FALSE(part.vp.allows(12));
   EXPECT_TRUE(part.micro_batch.allows(8));
   EXPECT_FALSE(part.micro_batch.allows(16));
-  const SpaceOptions all = space_within({true, kPlanDimensions, true, true}, 8192, space);
+  const SpacePart all = space_within({true, kPlanDimensions, true, true}, 8192, space);
   EXPECT_EQ(all.vp, space.vp);
   EXPECT_TRUE(all.can == space.can && all.allow_offload && all.micro_batch.is_any());
 }

@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "braid/plan/outcome.h"
+#include "braid/planners/job/assess.h"
 #include "braid/planners/job/outcomes.h"
 #include "braid/planners/job/space.h"
-#include "braid/planners/uniform/assess.h"
 #include "braid/schedule/timeline.h"
 
 #include "planners/tiny_job.h"

@@ -8,9 +8,9 @@
 #include <gtest/gtest.h>
 
 #include "braid/frontend/model.h"
+#include "braid/planners/job/assess.h"
+#include "braid/planners/job/assignment_bound.h"
 #include "braid/planners/job/outcomes.h"
-#include "braid/planners/uniform/assess.h"
-#include "braid/planners/uniform/assignment_bound.h"
 
 #include "planners/tiny_job.h"
 

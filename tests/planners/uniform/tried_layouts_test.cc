@@ -7,9 +7,9 @@
 #include <gtest/gtest.h>
 
 #include "braid/base/index.h"
+#include "braid/planners/job/assess.h"
 #include "braid/planners/job/layer_table.h"
 #include "braid/planners/job/outcomes.h"
-#include "braid/planners/uniform/assess.h"
 
 #include "planners/tiny_job.h"
 

@@ -3,6 +3,7 @@
 #include "braid/serve/cache/decode_trial.h"
 
 #include "serve/cache/decode_ranks.h"
+#include "serve/cache/trial_traffic.h"
 
 namespace braid {
 namespace {
@@ -99,7 +100,7 @@ TEST(DecodeStepThreads, EverySchemeIsOneProcess) {
       const TrialRun found = run(trial, scheme);
       EXPECT_LE(found.apart, 1e-12) << i << ' ' << name_of(scheme);
       for (int s = 0; s < kSteps; ++s) {
-        EXPECT_NEAR(found.sent[at(s)], trial_traffic(trial, scheme, s), 1e-6)
+        EXPECT_NEAR(found.sent[at(s)], test::trial_traffic(trial, scheme, s), 1e-6)
             << i << ' ' << name_of(scheme);
       }
     }

@@ -33,11 +33,9 @@ void place_views(const CoreProblem& problem, CoreSchedule& schedule) {
   }
 }
 
-/// `solve(block, work)`: a solution in that much work. What blocks do not need is for those after
-/// them, the large ones last.
-template <typename Solve>
-CoreOutcome schedule_blocks(const CoreProblem& problem, std::int64_t most_work,
-                            const Solve& solve) {
+}  // namespace
+
+CoreOutcome schedule_cores(const CoreProblem& problem, std::int64_t most_work) {
   OperatorOrder order = operator_order(problem);
   const std::vector<std::size_t> cuts = cut_in_series(order);
   std::vector<CoreBlock> blocks;
@@ -51,10 +49,11 @@ CoreOutcome schedule_blocks(const CoreProblem& problem, std::int64_t most_work,
   });
   CoreOutcome outcome;
   std::vector<BlockSolution> solutions(blocks.size());
+  // What blocks do not need is for those after them, the large ones last.
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const auto left = static_cast<std::int64_t>(blocks.size() - i);
     const std::size_t at = by_size[i];
-    solutions[at] = solve(blocks[at], (most_work - outcome.work) / left);
+    solutions[at] = search_block(blocks[at], (most_work - outcome.work) / left);
     outcome.work += solutions[at].work;
   }
   CoreSchedule& schedule = outcome.schedule;
@@ -74,17 +73,6 @@ CoreOutcome schedule_blocks(const CoreProblem& problem, std::int64_t most_work,
     outcome.status = CoreStatus::budget_exhausted;
   }
   return outcome;
-}
-
-}  // namespace
-
-CoreOutcome schedule_cores(const CoreProblem& problem, std::int64_t most_work) {
-  return schedule_blocks(problem, most_work, search_block);
-}
-
-CoreOutcome list_schedule_cores(const CoreProblem& problem) {
-  return schedule_blocks(problem, 0,
-                         [](const CoreBlock& block, std::int64_t) { return list_schedule(block); });
 }
 
 }  // namespace braid

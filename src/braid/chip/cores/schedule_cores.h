@@ -25,10 +25,8 @@ inline constexpr std::int64_t kCoreWork = 2'000'000;  ///< A second or two.
 ///
 /// Cuts the order where all of one part come before all of the next and searches each part by
 /// itself (block_search.h). A part is proven optimal unless `most_work` runs out; whatever it is,
-/// no part takes longer than the best of its list schedules. The same whatever the machine.
+/// no part takes longer than the best of its list schedules, which it is with no work at all. The
+/// same whatever the machine.
 CoreOutcome schedule_cores(const CoreProblem& problem, std::int64_t most_work = kCoreWork);
-
-/// The best of a few list schedules of each part, which takes no search.
-CoreOutcome list_schedule_cores(const CoreProblem& problem);
 
 }  // namespace braid

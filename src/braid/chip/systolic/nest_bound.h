@@ -13,13 +13,6 @@ namespace braid {
 /// is written once. Windows share words between multiplications, so only the first holds for them.
 double least_words(const LoopNest& nest, double words);
 
-/// Fewest words of any tiling of one level by tiles of whole elements in any order of loops, as
-/// Orojenesis has them (Huang et al., "Mind the Gap", ISCA 2024): tiles of all three operands in a
-/// buffer of `words`, of an operand with a window whole positions, halos moved again. Infinite
-/// where no tile of one element fits. At least least_words(). About √m + √n + √k steps, with a
-/// window as many as their products.
-double least_tiled_words(const LoopNest& nest, double words);
-
 /// Cycles that no mapping whose operands pass through the buffers stays below, tiled or not: passes
 /// of the array with whole folds, dealt out evenly; words over rates of every level for the whole
 /// of its buffers: what units hold, all cores' L2 together, the global buffer.

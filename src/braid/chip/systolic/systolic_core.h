@@ -29,12 +29,6 @@ struct SystolicArray {
   friend bool operator==(const SystolicArray&, const SystolicArray&) = default;
 };
 
-/// Words a cycle that keep an array busy whatever stays in it: a word for each row, and for each
-/// column one in and one out.
-inline double edge_words_per_cycle(const SystolicArray& array) {
-  return static_cast<double>(array.rows + 2 * array.columns);
-}
-
 /// Buffers below HBM. Rates of 0 are without limit, here and above. A word is a number of an
 /// operand, of one size for all three.
 struct BufferLevels {

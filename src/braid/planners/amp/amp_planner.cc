@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "braid/base/order_statistic.h"
+#include "braid/planners/amp/amp_job.h"
 #include "braid/planners/amp/annealing.h"
-#include "braid/planners/amp/job.h"
 
 namespace braid {
 namespace {
@@ -31,7 +31,7 @@ struct Choice {
 /// Adds to `found` what cutting branches in other ways makes better, where that would be shown,
 /// trying cheap configurations first. Whether the budget sufficed.
 bool cut_branches(AmpJob& amp, std::vector<Choice> choices, int top, const Budget& budget,
-                  std::int64_t& work, std::vector<AmpAssignment>& found) {
+                  std::int64_t& work, std::vector<OneFormAssignment>& found) {
   if (!amp.is_graph()) return true;
   std::stable_sort(choices.begin(), choices.end(),
                    [](const Choice& a, const Choice& b) { return a.cost_s < b.cost_s; });
@@ -51,9 +51,10 @@ bool cut_branches(AmpJob& amp, std::vector<Choice> choices, int top, const Budge
 }
 
 /// What a search came by, whose steps go by layers cut in order.
-Outcome outcome_of(AmpJob& amp, AmpSearch<AmpAssignment> search, int top, const Budget& budget) {
+Outcome outcome_of(AmpJob& amp, AmpSearch<OneFormAssignment> search, int top,
+                   const Budget& budget) {
   std::vector<Choice> choices;
-  for (const AmpAssignment& found : search.found) {
+  for (const OneFormAssignment& found : search.found) {
     const bool known = std::any_of(choices.begin(), choices.end(), [&](const Choice& choice) {
       return choice.configuration == found.configuration;
     });
@@ -69,7 +70,7 @@ Outcome plan_amp(const Job& job, const System& system, const SpaceOptions& space
                  const Budget& asked, const Progress&) {
   const Budget budget = asked.or_by_default(kMostCosted);
   AmpJob amp(job, system, space, "amp");
-  std::vector<AmpAssignment> found;
+  std::vector<OneFormAssignment> found;
   std::vector<Choice> choices;
   std::int64_t work = 0;
   for (const Configuration& configuration : amp.configurations()) {
@@ -85,7 +86,7 @@ Outcome plan_amp(const Job& job, const System& system, const SpaceOptions& space
 Outcome plan_amp_sa(const Job& job, const System& system, const SpaceOptions& space,
                     const Budget& budget, const Progress&) {
   AmpJob amp(job, system, space, "amp-sa");
-  auto search = amp_annealing<AmpAssignment>(
+  auto search = amp_annealing<OneFormAssignment>(
       amp.configurations(), budget, [&](const Configuration& configuration, RandomNumbers&) {
         return amp.evaluate_in_order(configuration);
       });
@@ -95,7 +96,7 @@ Outcome plan_amp_sa(const Job& job, const System& system, const SpaceOptions& sp
 Outcome plan_random(const Job& job, const System& system, const SpaceOptions& space,
                     const Budget& budget, const Progress&) {
   AmpJob amp(job, system, space, "random");
-  auto search = amp_random_strategies<AmpAssignment>(
+  auto search = amp_random_strategies<OneFormAssignment>(
       amp.configurations(), budget, [&](const Configuration& configuration, RandomNumbers&) {
         return amp.evaluate_in_order(configuration);
       });

@@ -7,7 +7,7 @@ namespace braid {
 /// AMP (Li et al. 2022) on a homogeneous system, where its placement order is braid's default
 /// (others: planners/amp/mixed_planner.h):
 /// every pp, dp, tp and micro-batch size, layers assigned exactly for AMP's model of a pipeline,
-/// within memory (see planners/amp/job.h). The objective is AMP's cost.
+/// within memory (see planners/amp/amp_job.h). The objective is AMP's cost.
 Outcome plan_amp(const Job& job, const System& system, const SpaceOptions& space,
                  const Budget& budget, const Progress& progress = {});
 

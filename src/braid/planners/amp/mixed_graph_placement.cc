@@ -6,7 +6,7 @@
 
 #include "braid/base/infinity.h"
 #include "braid/base/order_statistic.h"
-#include "braid/planners/amp/graph_bound.h"
+#include "braid/search/graph_bound.h"
 
 namespace braid {
 namespace {
@@ -28,7 +28,7 @@ class GraphPlacement : public PlacementCosts {
     }
   }
 
-  AmpMixedPlacements run(std::int64_t most_states, const SearchProgress& progress) {
+  AmpMixedPlacements run(std::int64_t most_states, const Progress& progress) {
     const PlacementSearchResult searched = parts_.search(*this, best_s_, most_states, progress);
     AmpMixedPlacements placements;
     placements.found = std::move(found_);
@@ -138,8 +138,7 @@ std::int64_t cut_branches(AmpMixedJob& job, std::vector<AmpMixedAssignment>& fou
 }
 
 AmpMixedPlacements place_amp_mixed_as_graph(AmpMixedParts& parts, AmpMixedPlacements in_order,
-                                            std::int64_t most_states,
-                                            const SearchProgress& progress,
+                                            std::int64_t most_states, const Progress& progress,
                                             std::int64_t most_steps) {
   std::int64_t steps = 0;
   cut_branches(parts.job(), in_order.found, steps, most_steps);

@@ -4,7 +4,7 @@
 
 #include "braid/planners/amp/mixed_parts.h"
 #include "braid/planners/amp/mixed_placement.h"
-#include "braid/search/search_progress.h"
+#include "braid/search/progress.h"
 
 namespace braid {
 
@@ -19,8 +19,7 @@ inline constexpr std::int64_t kMostGraphSteps = 500'000'000;
 /// complete one is assigned exactly. What is left out beyond `most_steps` of assign_graph() counts
 /// in the bound.
 AmpMixedPlacements place_amp_mixed_as_graph(AmpMixedParts& parts, AmpMixedPlacements in_order,
-                                            std::int64_t most_states,
-                                            const SearchProgress& progress = {},
+                                            std::int64_t most_states, const Progress& progress = {},
                                             std::int64_t most_steps = kMostGraphSteps);
 
 /// Adds to `found`, strategies of a job, what cutting branches makes better where that would be

@@ -6,7 +6,7 @@
 #include <map>
 #include <vector>
 
-#include "braid/planners/amp/mixed_job.h"
+#include "braid/planners/amp/amp_mixed_job.h"
 
 namespace braid {
 

@@ -5,7 +5,7 @@
 
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
-#include "braid/planners/amp/job.h"
+#include "braid/planners/amp/amp_job.h"
 #include "braid/system/links.h"
 
 namespace braid {
@@ -147,7 +147,7 @@ double AmpMixedParts::fastest_ring(const Configuration& configuration) const {
 
 PlacementSearchResult AmpMixedParts::search(PlacementCosts& costs, double best_s,
                                             std::int64_t most_states,
-                                            const SearchProgress& progress) const {
+                                            const Progress& progress) const {
   PlacementSearchOptions options;
   options.first_alike = links_.first_alike();
   options.best_s = best_s;

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "braid/planners/amp/mixed_job.h"
+#include "braid/planners/amp/amp_mixed_job.h"
 #include "braid/planners/amp/mixed_links.h"
 #include "braid/search/placement_search.h"
 
@@ -54,7 +54,7 @@ class AmpMixedParts {
 
   /// search_placements() of all shapes below `best_s`.
   PlacementSearchResult search(PlacementCosts& costs, double best_s, std::int64_t most_states,
-                               const SearchProgress& progress) const;
+                               const Progress& progress) const;
   /// Devices of a complete placement, stage by stage.
   std::vector<std::int64_t> devices_of(const PartialPlacement& placement) const;
 

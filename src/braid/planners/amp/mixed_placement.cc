@@ -24,7 +24,7 @@ class AmpMixedPlacement : public PlacementCosts {
   explicit AmpMixedPlacement(AmpMixedParts& parts)
       : parts_(parts), job_(parts.job()), found_(parts.shapes().size()) {}
 
-  AmpMixedPlacements run(std::int64_t most_states, const SearchProgress& progress) {
+  AmpMixedPlacements run(std::int64_t most_states, const Progress& progress) {
     std::vector<std::pair<double, std::size_t>> by_bound;
     for (std::size_t c = 0; c < parts_.shapes().size(); ++c) {
       roots_.push_back(whole(c));
@@ -202,7 +202,7 @@ double AmpMixedPlacement::part_bound_s(const PartialPlacement& partial) {
 }  // namespace
 
 AmpMixedPlacements place_amp_mixed(AmpMixedJob& job, std::int64_t most_states,
-                                   const SearchProgress& progress) {
+                                   const Progress& progress) {
   AmpMixedParts parts(job);
   AmpMixedPlacements placements = AmpMixedPlacement(parts).run(most_states, progress);
   if (!job.is_graph()) return placements;

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "braid/planners/amp/mixed_job.h"
-#include "braid/search/search_progress.h"
+#include "braid/planners/amp/amp_mixed_job.h"
+#include "braid/search/progress.h"
 
 namespace braid {
 
@@ -25,6 +25,6 @@ struct AmpMixedPlacements {
 /// Models that are cut as graphs are placed with their layers in order first, then as graphs
 /// (planners/amp/mixed_graph_placement.h), each with as many partial placements.
 AmpMixedPlacements place_amp_mixed(AmpMixedJob& job, std::int64_t most_states,
-                                   const SearchProgress& progress = {});
+                                   const Progress& progress = {});
 
 }  // namespace braid

@@ -5,9 +5,9 @@
 
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
+#include "braid/planners/amp/amp_mixed_job.h"
 #include "braid/planners/amp/annealing.h"
 #include "braid/planners/amp/mixed_graph_placement.h"
-#include "braid/planners/amp/mixed_job.h"
 #include "braid/planners/amp/mixed_placement.h"
 #include "braid/search/random_numbers.h"
 #include "braid/search/random_tiling.h"

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "braid/base/infinity.h"
+#include "braid/search/least_with_sync.h"
 
 namespace braid {
 namespace {

@@ -20,8 +20,8 @@
 #include "braid/planners/graphpipe/job.h"
 #include "braid/planners/graphpipe/search.h"
 #include "braid/planners/graphpipe/warm_ups.h"
+#include "braid/planners/job/by_kind.h"
 #include "braid/planners/job/outcomes.h"
-#include "braid/planners/mixed/by_kind.h"
 #include "braid/schedule/path_bound.h"
 #include "braid/schedule/plan_pipeline.h"
 #include "braid/schedule/timeline.h"
@@ -398,6 +398,15 @@ Outcome plan_on_groups(const Job& job, const System& system, const GraphPipeSpac
 }
 
 }  // namespace
+
+GraphPipeSpace graphpipe_space(const SpaceOptions& space, const FamilyWords& words) {
+  GraphPipeOptions told;
+  if (word_of(words, "graph") == "exact") told.graph_stages = GraphStages::exact;
+  if (word_of(words, "stage-options") == "data") told.stage_options = StageOptions::data;
+  if (word_of(words, "inflight") == "table") told.in_flight = InFlight::table;
+  told.greedy_orders = word_of(words, "schedule") == "greedy";
+  return {space, told};
+}
 
 Outcome plan_graphpipe(const Job& job, const System& system, const GraphPipeSpace& space,
                        const Budget& budget, const Progress& progress) {

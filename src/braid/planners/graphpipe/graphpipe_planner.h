@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "braid/planners/graphpipe/in_flight_rule.h"
+#include "braid/planners/job/family_options.h"
 #include "braid/planners/job/job.h"
 
 namespace braid {
@@ -27,6 +29,30 @@ struct GraphPipeOptions {
   bool greedy_orders = false;  ///< Try the greedy order of passes too.
 };
 struct GraphPipeSpace : SpaceOptions, GraphPipeOptions {};
+
+inline constexpr std::string_view kGraphPipeStageWords[] = {"sp", "exact"};
+inline constexpr std::string_view kGraphPipeInFlightWords[] = {"least", "table"};
+inline constexpr std::string_view kGraphPipeRunWords[] = {"all", "data"};
+inline constexpr std::string_view kGraphPipeScheduleWords[] = {"greedy"};
+inline constexpr FamilyOption kGraphPipeOptionList[] = {
+    {"graph",
+     "Which stages graphpipe tries: sp (of series-parallel graphs and lines, the default) or exact "
+     "(and all others, of graphs that are not too large)",
+     kGraphPipeStageWords},
+    {"inflight",
+     "How many micro-batches graphpipe's stages have in flight: least (the fewest that lose no "
+     "time, the default) or table (Jeon 2024, Table 3.2)",
+     kGraphPipeInFlightWords},
+    {"stage-options",
+     "How graphpipe's stages may run: all (each with its own tensor parallelism and recomputation, "
+     "the default) or data (data parallelism alone, as in Jeon 2024)",
+     kGraphPipeRunWords},
+    {"schedule", "greedy: the planner graphpipe tries the greedy order of passes too",
+     kGraphPipeScheduleWords, /*adds_to_general=*/true}};
+inline constexpr FamilyOptions kGraphPipeOptions{"Planner graphpipe", kGraphPipeOptionList};
+
+/// The space with what words for kGraphPipeOptions say.
+GraphPipeSpace graphpipe_space(const SpaceOptions& space, const FamilyWords& words);
 
 /// GraphPipe (Jeon 2024, §3): stages that form a graph, each with its own number of replicas,
 /// tensor parallelism and recomputation (space.stage_options), one micro-batch size; the slowest

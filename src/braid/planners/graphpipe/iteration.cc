@@ -82,20 +82,4 @@ std::int64_t visit_graphpipe_plans(const GraphPipeProblem& problem,
   return work;
 }
 
-GraphPipeSolution solve_graphpipe_iteration(const GraphPipeProblem& problem) {
-  GraphPipeSolution best;
-  double best_s = kInfinity;
-  const std::int64_t work = visit_graphpipe_plans(problem, [&](const GraphPipeSolution& found) {
-    const double iteration_s = graphpipe_iteration_s(problem, found);
-    if (iteration_s < best_s) {
-      best_s = iteration_s;
-      best = found;
-    }
-    // Any stage's passes alone take their time for every sample of the batch.
-    return best_s / static_cast<double>(problem.batch) * kAboveTolerance;
-  });
-  best.work = work;
-  return best;
-}
-
 }  // namespace braid

@@ -7,9 +7,14 @@
 
 namespace braid {
 
-/// Shows the plans that solve_graphpipe_iteration chooses from: stages of series-parallel graphs,
-/// then stages in a line; with any devices in every stage, exactly and at least 1, 2, 4, …;
-/// micro-batch size by micro-batch size. What `visit` returns bounds the time per sample that the
+/// Shows the plans that solve_graphpipe has for each of the micro-batch sizes and for every stage
+/// on any, exactly and at least 1, 2, 4, … devices by itself: of stages of series-parallel graphs,
+/// then of stages that follow each other in the nodes' order (which may hold parts of several
+/// branches; only real edges join them). Of these the one with the shortest iteration is looked
+/// for: large micro-batches are efficient but leave the pipeline idle while it fills, few stages
+/// with many devices fill it soon but synchronise gradients.
+///
+/// What `visit` returns bounds the time per sample that the
 /// passes of any stage take of those to come that are of interest; others are left out where this
 /// is seen before they are found. Returns the stages examined.
 std::int64_t visit_graphpipe_plans(const GraphPipeProblem& problem,
@@ -19,13 +24,5 @@ std::int64_t visit_graphpipe_plans(const GraphPipeProblem& problem,
 /// passes of its samples in flight; of more than 2^17 micro-batches over all stages the time that
 /// its rate, fill and gradients allow at least.
 double graphpipe_iteration_s(const GraphPipeProblem& problem, const GraphPipeSolution& solution);
-
-/// Of the plans that solve_graphpipe has for each of the micro-batch sizes and for every stage on
-/// at least 1, 2, 4, … devices by itself, and of those of stages that follow each other in the
-/// nodes' order (which may hold parts of several branches; only real edges join them), the one with
-/// the shortest iteration: large micro-batches are efficient but leave the pipeline idle while it
-/// fills, few stages with many devices fill it soon but synchronise gradients. At best
-/// Status::feasible.
-GraphPipeSolution solve_graphpipe_iteration(const GraphPipeProblem& problem);
 
 }  // namespace braid

@@ -41,8 +41,8 @@ struct GraphPipeJob {
 
 /// A job on a system: the layers of its graph with the estimator's times for every power of two of
 /// samples per replica, and every power of two that divides the batch as micro-batch size. Each
-/// group of devices is a kind of its own. Ways: for each group tensor parallelism of powers of two
-/// that divide a node, the sequence sharded where the model allows it, and every kind of
+/// group of devices is a kind of its own. Strategies: for each group tensor parallelism of powers
+/// of two that divide a node, the sequence sharded where the model allows it, and every kind of
 /// recomputation, as far as the model and `space` (tp, recompute, sequence_parallel, stage_options)
 /// allow; where shardings are searched for (on one group), those too; but none that another of its
 /// group and degree is no worse than for every layer. Memory as the shared model's without ZeRO;

@@ -66,16 +66,17 @@ struct GraphPipeEdge {
 /// convex stages that form a directed acyclic graph, give each devices, one of `strategies` to run,
 /// a micro-batch size b and a k for kFkB, such that the slowest stage's time per sample is least,
 /// where
-///   all devices of a stage are of the kind of its way, and of each kind Σ devices ≤ those there
+///   all devices of a stage are of the kind of its strategy, and of each kind Σ devices ≤ those
+///   there
 ///     are; memory and bandwidths are that kind's; a stage's d devices are r = d/tensor replicas,
 ///     which split its micro-batches, b/r samples each being one of `device_samples`; b divides the
 ///     batch B, and b and k are one of `groups`;
 ///   compute = Σ (forward + backward)/b + 2·(r-1)/r·gradient bytes/(bandwidth·B), at
 ///     the node's bandwidth if d devices fit in a node;
 ///   network = what each direction carries in both passes/(bandwidth·d). A device receives as often
-///     as its way has copies: copies·(in + out), in and out being the bytes of all edges that cross
-///     the stage's border. It sends as often as its neighbours have copies: P·in + N·out, P (N)
-///     being the most copies of any stage before (after) it. The larger counts;
+///     as its strategy has copies: copies·(in + out), in and out being the bytes of all edges that
+///     cross the stage's border. It sends as often as its neighbours have copies: P·in + N·out, P
+///     (N) being the most copies of any stage before (after) it. The larger counts;
 ///   time per sample = max(compute, network) if `overlap`, else their sum;
 ///   fixed + (i·stash + b·(most working bytes of a node))/r ≤ memory, i being the samples in
 ///     flight, at most B.
@@ -160,8 +161,8 @@ std::vector<std::int32_t> graphpipe_weights(const GraphPipeProblem& problem);
 /// All devices, weighed.
 std::int32_t graphpipe_weighed_devices(const GraphPipeProblem& problem);
 
-/// Least weighed device-seconds per sample of a node of each kind, whatever its way and the samples
-/// that a replica has at once.
+/// Least weighed device-seconds per sample of a node of each kind, whatever its strategy and the
+/// samples that a replica has at once.
 std::vector<double> graphpipe_least_work_s(const GraphPipeProblem& problem);
 
 /// No plan's iteration is shorter: all passes of the batch, each node's at what takes it least,

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "braid/graph/graph.h"
-#include "braid/plan/ease.h"
 #include "braid/plan/outcome.h"
 #include "braid/planners/job/degrees.h"
 #include "braid/profile/layer_options.h"
 #include "braid/profile/mapped_layer.h"
+#include "braid/search/progress.h"
 
 namespace braid {
 
@@ -33,12 +33,6 @@ struct Job {
   ShardingSource sharding = ShardingSource::manual;
 };
 
-/// Which plan of its space the planner braid puts first.
-enum class Preference : std::uint8_t {
-  fastest,
-  easiest,  ///< That is nearly as fast: the rule is in plan/ease.h.
-};
-
 /// Restrictions on the space; empty: everything that the model and system allow.
 struct SpaceOptions {
   Degrees tp, pp, dp, cp, ep, vp, micro_batch;
@@ -49,16 +43,11 @@ struct SpaceOptions {
   std::optional<ScheduleKind> schedule;
   bool allow_offload = true;
   TrainerLimits can;         ///< Nothing but what the trainer can be told.
-  bool all_devices = false;  ///< Of the planner braid: no plans that leave devices idle.
-  int most_dimensions = kPlanDimensions;  ///< Of tp, cp, ep, pp and dp, so many above 1.
-  int top = 1;                            ///< How many plans to return.
-  Preference preference = Preference::fastest;
+  bool all_devices = false;  ///< No plans that leave devices idle.
+  int top = 1;               ///< How many plans to return.
   /// Where layers have a finite list of options: nothing else. Not owned; set by planners().
   const ListedExecutions* listed = nullptr;
 };
-
-/// Called now and then during long searches: best so far, bound, work done.
-using Progress = std::function<void(double best_s, double bound_s, std::int64_t work)>;
 
 /// How planners are called.
 using PlanFunction = std::function<Outcome(const Job&, const System&, const SpaceOptions&,

@@ -63,8 +63,8 @@ std::optional<Zero> next_stage(Zero zero, const SpaceLimits& limits, const Space
   return std::nullopt;
 }
 
-bool has_more_dimensions(const Configuration& configuration, const SpaceOptions& options) {
-  return std::popcount(parallel_dimensions(configuration)) > options.most_dimensions;
+bool has_more_dimensions(const Configuration& configuration, const SpaceLimits& limits) {
+  return std::popcount(parallel_dimensions(configuration)) > limits.most_dimensions;
 }
 
 /// Whether experts can be spread so: whole ones need sequence parallelism.
@@ -97,7 +97,7 @@ void add_splits(Execution how, std::int64_t replicas, const Degrees& ep, const S
       how.ep = split.ep = one;
       if (!allows_experts(options, how)) continue;
       if (!options.can.fills_nodes(std::int64_t{how.tp} * how.cp * pp, dp, one)) continue;
-      if (!spreads_experts(how, limits, options) || has_more_dimensions(split, options)) continue;
+      if (!spreads_experts(how, limits, options) || has_more_dimensions(split, limits)) continue;
       if (is_excluded(options.can, split, kDegreeTraits)) continue;
       out.push_back(split);
     }
@@ -158,7 +158,7 @@ void add_families(Execution how, std::int64_t most_replicas, const SpaceLimits& 
       family.configuration.whole_experts = whole;
       family.configuration.recompute = options.recompute.value_or(Recompute::none);
       family.most_replicas = most_replicas;
-      if (has_more_dimensions(family.configuration, options)) continue;
+      if (has_more_dimensions(family.configuration, limits)) continue;
       out.push_back(family);
     }
   }

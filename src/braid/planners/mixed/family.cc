@@ -215,7 +215,7 @@ bool MixedFamily::saves_memory(const Configuration& variant) const {
          (!space_.zero && variant.zero >= Zero::gradients) || variant.offload_optimizer;
 }
 
-std::vector<Configuration> MixedFamily::ways_of(const Configuration& degrees) const {
+std::vector<Configuration> MixedFamily::variants_of(const Configuration& degrees) const {
   if (form_) return {*form_};
   std::vector<Configuration> variants;
   for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
@@ -257,7 +257,7 @@ void MixedFamily::add_form(const Configuration& degrees, const std::vector<std::
     host = std::min(host, chip.host ? chip.host->bytes : 0);
   }
   std::vector<Configuration> variants;
-  for (const Configuration& variant : ways_of(degrees)) {
+  for (const Configuration& variant : variants_of(degrees)) {
     if (variant.offload_optimizer && host <= 0) continue;
     MixedVariant& added = config.variants.emplace_back();
     added.layers = job_.layers(variant, groups, depth_.stages == Stages::one);

@@ -8,8 +8,8 @@
 #include "braid/base/infinity.h"
 #include "braid/plan/ease.h"
 #include "braid/plan/outcome.h"
-#include "braid/planners/job/job.h"
-#include "braid/planners/mixed/job.h"
+#include "braid/planners/job/braid_space.h"
+#include "braid/planners/job/mixed_job.h"
 
 namespace braid {
 
@@ -18,7 +18,7 @@ namespace braid {
 class MetPipelines {
  public:
   /// Both outlive this. Keeps as many as `space.top` says; eases only where it prefers easy plans.
-  MetPipelines(MixedJob& job, const SpaceOptions& space) : job_(job), space_(space) {}
+  MetPipelines(MixedJob& job, const BraidSpace& space) : job_(job), space_(space) {}
 
   void add(double time_s, std::vector<PlacedStage> stages);
   bool empty() const { return found_.empty(); }
@@ -39,7 +39,7 @@ class MetPipelines {
   void recommend(Outcome& outcome) const;
 
   MixedJob& job_;
-  const SpaceOptions& space_;
+  const BraidSpace& space_;
   std::vector<Met> found_;    ///< Best first.
   std::map<Ease, Met> easy_;  ///< The fastest of each ease.
 };

@@ -96,7 +96,7 @@ void check_mixed_space(const Job& job, const System& system, const SpaceOptions&
 
 class MixedSearch {
  public:
-  MixedSearch(const Job& job, const System& system, const SpaceOptions& space, const Budget& budget,
+  MixedSearch(const Job& job, const System& system, const BraidSpace& space, const Budget& budget,
               const Progress& progress)
       : space_(space),
         budget_(budget),
@@ -156,7 +156,7 @@ class MixedSearch {
   }
   Infeasibility nearest(const std::vector<SearchNode>& open);
 
-  const SpaceOptions& space_;
+  const BraidSpace& space_;
   const Budget& budget_;
   const Progress& progress_;
   MixedJob job_;
@@ -487,7 +487,7 @@ Outcome MixedSearch::found(const std::vector<SearchNode>& open) {
 
 }  // namespace
 
-Outcome plan_mixed(const Job& job, const System& system, const SpaceOptions& space,
+Outcome plan_mixed(const Job& job, const System& system, const BraidSpace& space,
                    const Budget& budget, const Progress& progress) {
   check_mixed_space(job, system, space);
   return MixedSearch(job, system, space, budget, progress).run();

@@ -7,7 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "braid/planners/mixed/job.h"
+#include "braid/planners/job/braid_space.h"
+#include "braid/planners/job/mixed_job.h"
 #include "braid/planners/mixed/places.h"
 #include "braid/planners/mixed/problem.h"
 #include "braid/profile/split_limits.h"
@@ -21,7 +22,7 @@ namespace braid {
 /// each, solve_mixed() finds layers, configs and devices together, and what it finds is simulated;
 /// what may then yet be faster is gone through by search_depth_first(). Throws Error for
 /// restrictions to what the space does not have.
-Outcome plan_mixed(const Job& job, const System& system, const SpaceOptions& space,
+Outcome plan_mixed(const Job& job, const System& system, const BraidSpace& space,
                    const Budget& budget, const Progress& progress);
 
 /// Pipelines of one number of samples in a round (dp · micro-batch of every stage), as a problem
@@ -78,7 +79,7 @@ class MixedFamily final : public MixedCosts {
   void add_forms(const Configuration& degrees);
   void add_forms_of(const Configuration& config);
   void add_form(const Configuration& degrees, const std::vector<std::int32_t>& takes);
-  std::vector<Configuration> ways_of(const Configuration& degrees) const;
+  std::vector<Configuration> variants_of(const Configuration& degrees) const;
   bool saves_memory(const Configuration& variant) const;
   bool fills_nodes(Used used, std::int32_t config) const;
   double message_s(Used used, std::int32_t first, std::int32_t last, std::span<const double> bytes);

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "braid/plan/ease.h"
-#include "braid/planners/mixed/job.h"
+#include "braid/planners/job/mixed_job.h"
 
 namespace braid {
 

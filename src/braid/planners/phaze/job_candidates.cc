@@ -48,7 +48,7 @@ double transfer_s(double bytes_of_sample, const Configuration& configuration,
 /// Stages that begin at one cut after another, grown layer by layer.
 class StageGrowth {
  public:
-  StageGrowth(AmpJob& job, const Configuration& configuration, const PhazeJobNetwork& network,
+  StageGrowth(OneFormJob& job, const Configuration& configuration, const PhazeJobNetwork& network,
               double longest_s)
       : configuration_(configuration),
         network_(network),
@@ -116,7 +116,7 @@ class StageGrowth {
 
 }  // namespace
 
-PhazeCandidates phaze_chain_candidates(AmpJob& job, const Configuration& configuration,
+PhazeCandidates phaze_chain_candidates(OneFormJob& job, const Configuration& configuration,
                                        const PhazeJobNetwork& network) {
   const std::span<const ChainLayer> layers = job.table(configuration).chain;
   const MemoryForm form = job.memory(configuration);
@@ -145,7 +145,7 @@ PhazeCandidates phaze_chain_candidates(AmpJob& job, const Configuration& configu
   return candidates;
 }
 
-std::optional<PhazeCandidates> phaze_graph_candidates(AmpJob& job,
+std::optional<PhazeCandidates> phaze_graph_candidates(OneFormJob& job,
                                                       const Configuration& configuration,
                                                       const PhazeJobNetwork& network,
                                                       double longest_s, std::size_t most) {
@@ -161,13 +161,11 @@ std::optional<PhazeCandidates> phaze_graph_candidates(AmpJob& job,
   return candidates;
 }
 
-std::optional<PhazeJobStages> phaze_graph_start(AmpJob& job, const Configuration& configuration,
+std::optional<PhazeJobStages> phaze_graph_start(OneFormJob& job, const Configuration& configuration,
                                                 const PhazeJobNetwork& network, double below_s,
                                                 std::int64_t& steps) {
   // Both neighbours are charged for what crosses a cut.
   AssignmentGraph graph = job.assignment_graph(configuration);
-  graph.latency_s.clear();
-  graph.sync_s.clear();
   graph.s_per_byte.assign(static_cast<std::size_t>(configuration.pp - 1),
                           2 * transfer_s(1, configuration, network));
   auto assignment =

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "braid/planners/amp/job.h"
+#include "braid/planners/job/one_form_job.h"
 #include "braid/planners/phaze/table.h"
 
 namespace braid {
@@ -18,14 +18,14 @@ struct PhazeJobNetwork {
 
 /// Stages of a configuration's layers in order that fit memory: cut n lies behind the first n
 /// layers. A stage takes its passes and, before and behind them, what crosses its cuts.
-PhazeCandidates phaze_chain_candidates(AmpJob& job, const Configuration& configuration,
+PhazeCandidates phaze_chain_candidates(OneFormJob& job, const Configuration& configuration,
                                        const PhazeJobNetwork& network);
 
 /// Stages between any two of the job's cuts (it is_graph()) that fit memory, take at most
 /// `longest_s` and leave no more to the other stages of the configuration than these can do in as
 /// long. nullopt when there are more than `most`. Cost: a step for each and for each layer beyond
 /// it.
-std::optional<PhazeCandidates> phaze_graph_candidates(AmpJob& job,
+std::optional<PhazeCandidates> phaze_graph_candidates(OneFormJob& job,
                                                       const Configuration& configuration,
                                                       const PhazeJobNetwork& network,
                                                       double longest_s, std::size_t most);
@@ -40,7 +40,7 @@ struct PhazeJobStages {
 
 /// That for which (m - 1) · longest time but for what stages send + sum of the loads is least:
 /// nullopt when it is not below `below_s`. As assign_graph(), to `steps` of which it adds.
-std::optional<PhazeJobStages> phaze_graph_start(AmpJob& job, const Configuration& configuration,
+std::optional<PhazeJobStages> phaze_graph_start(OneFormJob& job, const Configuration& configuration,
                                                 const PhazeJobNetwork& network, double below_s,
                                                 std::int64_t& steps);
 

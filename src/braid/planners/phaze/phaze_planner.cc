@@ -12,8 +12,8 @@
 #include "braid/base/infinity.h"
 #include "braid/base/order_statistic.h"
 #include "braid/base/rounding.h"
-#include "braid/planners/amp/job.h"
 #include "braid/planners/job/job_layers.h"
+#include "braid/planners/job/one_form_job.h"
 #include "braid/planners/phaze/job_candidates.h"
 #include "braid/planners/phaze/search.h"
 #include "braid/system/links.h"
@@ -42,24 +42,23 @@ struct Group {
   const ModelCuts* cuts = nullptr;  ///< Null: layers in order.
 };
 
-PhazeProblem problem_of(const Configuration& configuration, const Job& job, const System& system) {
+PhazeProblem problem_of(const Configuration& configuration, const OneFormJob& job) {
   PhazeProblem problem;
-  problem.devices = system.device_count;
-  problem.micro_batches = job.global_batch / configuration.micro_batch;
+  problem.devices = job.system().device_count;
+  problem.micro_batches = job.job().global_batch / configuration.micro_batch;
   return problem;
 }
 
-std::unique_ptr<Group> group_of(const Configuration& configuration, const Job& job,
-                                const System& system, std::size_t layers,
+std::unique_ptr<Group> group_of(const Configuration& configuration, const OneFormJob& job,
                                 PhazeCandidates candidates, const ModelCuts* model_cuts) {
   auto group = std::make_unique<Group>();
   group->configuration = configuration;
-  group->problem = problem_of(configuration, job, system);
+  group->problem = problem_of(configuration, job);
   group->candidates = std::move(candidates);
   group->cuts = model_cuts;
-  const std::size_t cuts = model_cuts != nullptr ? model_cuts->cuts.sets.size() : layers + 1;
-  group->table =
-      std::make_unique<PhazeTable>(group->candidates, cuts, configuration.pp, system.device_count);
+  const std::size_t cuts = model_cuts != nullptr ? model_cuts->cuts.sets.size() : job.layers() + 1;
+  group->table = std::make_unique<PhazeTable>(group->candidates, cuts, configuration.pp,
+                                              group->problem.devices);
   group->sums = phaze_sums(group->candidates, cuts);
   group->space = {&group->problem, &group->candidates, group->table.get(), &group->sums, cuts};
   return group;
@@ -82,7 +81,7 @@ std::vector<std::int32_t> layers_of(const Group& group, const PhazeCandidate& st
 }
 
 /// With both ways of recomputation.
-std::vector<Configuration> configurations_of(const AmpJob& job, const SpaceOptions& space) {
+std::vector<Configuration> configurations_of(const OneFormJob& job, const SpaceOptions& space) {
   std::vector<Configuration> all;
   for (Configuration configuration : job.configurations()) {
     if (configuration.order != AxisOrder::pipeline_outermost) continue;
@@ -100,15 +99,16 @@ std::vector<Configuration> configurations_of(const AmpJob& job, const SpaceOptio
   return all;
 }
 
-PhazeJobNetwork network_of(const Job& job, const System& system) {
+PhazeJobNetwork network_of(const OneFormJob& job) {
+  const System& system = job.system();
   return {system.device_count > 1 ? link_bytes_per_s(system, 0, system.device_count - 1) : 1,
-          static_cast<double>(bytes_per_element(job.precision.gradient))};
+          static_cast<double>(bytes_per_element(job.job().precision.gradient))};
 }
 
 /// What the layers themselves allow, however they are cut.
 class BatchBound {
  public:
-  BatchBound(AmpJob& job, const Configuration& configuration, const PhazeJobNetwork& network,
+  BatchBound(OneFormJob& job, const Configuration& configuration, const PhazeJobNetwork& network,
              PhazeObjective objective)
       : objective_(objective),
         stages_(configuration.pp),
@@ -118,7 +118,7 @@ class BatchBound {
       sum_s_ += layer.time_s();
       forward_s_ += layer.forward_s;
       longest_s_ = std::max(longest_s_, layer.time_s());
-      parameters += synced_parameters(layer, job.precision());
+      parameters += synced_parameters(layer, job.job().precision);
     }
     longest_s_ = std::max(longest_s_, sum_s_ / stages_);
     sync_s_ = sync_factor(configuration.dp) * parameters * network.gradient_bytes / 2 /
@@ -161,13 +161,10 @@ class BatchBound {
 /// `most` of them; 0: none.
 class PhazeSearch {
  public:
-  PhazeSearch(AmpJob& amp, const Job& job, const System& system, const PhazeJobSpace& space,
-              std::int64_t most)
-      : amp_(amp),
-        job_(job),
-        system_(system),
-        network_(network_of(job, system)),
-        configurations_(configurations_of(amp, space)),
+  PhazeSearch(OneFormJob& job, const PhazeJobSpace& space, std::int64_t most)
+      : job_(job),
+        network_(network_of(job)),
+        configurations_(configurations_of(job, space)),
         objective_(space.objective),
         most_(most),
         shown_(static_cast<std::size_t>(std::max(1, space.top))) {}
@@ -175,8 +172,8 @@ class PhazeSearch {
   void run_in_order(const Progress& progress) {
     std::vector<std::pair<PhazeCombination, std::unique_ptr<Group>>> open;
     for (const Configuration& configuration : configurations_) {
-      auto group = group_of(configuration, job_, system_, amp_.layers(),
-                            phaze_chain_candidates(amp_, configuration, network_), nullptr);
+      auto group = group_of(configuration, job_,
+                            phaze_chain_candidates(job_, configuration, network_), nullptr);
       const auto combination = combination_of(*group);
       if (combination.has_value()) open.emplace_back(*combination, std::move(group));
     }
@@ -198,20 +195,20 @@ class PhazeSearch {
     std::vector<std::pair<double, const Configuration*>> open;
     open.reserve(configurations_.size());
     for (const Configuration& configuration : configurations_) {
-      open.emplace_back(BatchBound(amp_, configuration, network_, objective_).least_s(),
+      open.emplace_back(BatchBound(job_, configuration, network_, objective_).least_s(),
                         &configuration);
     }
     std::stable_sort(open.begin(), open.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
     std::size_t work_left = kMostGraphWork;
-    const auto cuts = static_cast<std::int64_t>(amp_.cuts().cuts.sets.size());
+    const auto cuts = static_cast<std::int64_t>(job_.cuts().cuts.sets.size());
     std::int64_t steps = 0;
     for (const auto& [least_s, configuration] : open) {
       if (!(least_s < limit_s_)) break;
       if (!take(least_s, progress)) break;
       double bound_s = least_s;
       if (configuration->pp > 1 && steps + cuts * cuts < kMostStartSteps) {
-        const auto start = phaze_graph_start(amp_, *configuration, network_, limit_s_, steps);
+        const auto start = phaze_graph_start(job_, *configuration, network_, limit_s_, steps);
         if (objective_ == PhazeObjective::flush) {
           if (!start.has_value()) continue;
           bound_s = std::max(bound_s, start->bound_s);
@@ -219,10 +216,10 @@ class PhazeSearch {
         if (start.has_value()) keep_start(*configuration, *start);
         if (!(bound_s < limit_s_)) continue;
       }
-      const BatchBound bound(amp_, *configuration, network_, objective_);
+      const BatchBound bound(job_, *configuration, network_, objective_);
       const auto stages = static_cast<std::size_t>(configuration->pp);
       auto candidates =
-          phaze_graph_candidates(amp_, *configuration, network_, bound.longest_stage_s(limit_s_),
+          phaze_graph_candidates(job_, *configuration, network_, bound.longest_stage_s(limit_s_),
                                  std::min(kMostCandidates, work_left / stages));
       if (!candidates.has_value()) {
         left_out_ = true;
@@ -230,14 +227,13 @@ class PhazeSearch {
         continue;
       }
       work_left -= candidates->all.size() * stages;
-      const auto group = group_of(*configuration, job_, system_, amp_.layers(),
-                                  std::move(*candidates), &amp_.cuts());
+      const auto group = group_of(*configuration, job_, std::move(*candidates), &job_.cuts());
       const auto combination = combination_of(*group);
       if (combination.has_value() && combination->bound_s < limit_s_) search(*group, *combination);
     }
   }
 
-  std::vector<AmpAssignment> take_found() { return std::move(found_); }
+  std::vector<OneFormAssignment> take_found() { return std::move(found_); }
   std::int64_t work() const { return work_; }
   bool complete() const { return complete_; }
   /// Whether some configuration had too many stages to be cut as a graph.
@@ -280,7 +276,7 @@ class PhazeSearch {
   }
 
   void keep_start(const Configuration& configuration, const PhazeJobStages& start) {
-    const PhazeProblem problem = problem_of(configuration, job_, system_);
+    const PhazeProblem problem = problem_of(configuration, job_);
     const PhazeFormulas formulas = phaze_formulas(problem, configuration.dp, start.stages);
     PhazeSequence plan;
     plan.dp = configuration.dp;
@@ -322,15 +318,13 @@ class PhazeSearch {
                   {"program_s", "by its program's formula", formulas.program_s}};
   }
 
-  AmpJob& amp_;
-  const Job& job_;
-  const System& system_;
+  OneFormJob& job_;
   PhazeJobNetwork network_;
   std::vector<Configuration> configurations_;
   PhazeObjective objective_;
   std::int64_t most_;
   std::size_t shown_;
-  std::vector<AmpAssignment> found_;
+  std::vector<OneFormAssignment> found_;
   std::map<Configuration, double> cost_s_;  ///< The least found.
   double limit_s_ = kInfinity;              ///< What costs less would be shown.
   double best_s_ = kInfinity;
@@ -356,6 +350,13 @@ const char* title_of(PhazeObjective objective) {
 
 }  // namespace
 
+PhazeJobSpace phaze_space(const SpaceOptions& space, const FamilyWords& words) {
+  PhazeJobSpace told{space, PhazeObjective::flush};
+  const std::string_view objective = word_of(words, "objective");
+  if (!objective.empty()) told.objective = parse_phaze_objective(objective);
+  return told;
+}
+
 Outcome plan_phaze(const Job& job, const System& system, const PhazeJobSpace& space,
                    const Budget& budget, const Progress& progress) {
   const std::size_t layers = layer_options(job)->layers().layers.size();
@@ -364,13 +365,13 @@ Outcome plan_phaze(const Job& job, const System& system, const PhazeJobSpace& sp
         fmt::format("the phaze planner takes at most {} layers, not {}", kMostLayers, layers),
         "use --planner braid");
   }
-  AmpJob amp(job, system, space, "phaze");
-  PhazeSearch search(amp, job, system, space, budget.or_by_default(kMostConfigurations).work);
+  OneFormJob one_form(job, system, space, "phaze");
+  PhazeSearch search(one_form, space, budget.or_by_default(kMostConfigurations).work);
   search.run_in_order(progress);
-  if (amp.is_graph()) search.run_as_graph(progress);
+  if (one_form.is_graph()) search.run_as_graph(progress);
   Outcome outcome =
-      amp.outcome(search.take_found(), search.work(), search.complete() && !search.left_out());
-  outcome.objective_name = title_of(space.objective);
+      one_form.outcome(search.take_found(), search.work(), search.complete() && !search.left_out(),
+                       title_of(space.objective));
   outcome.own_times = search.own_times();
   if (search.left_out()) {
     outcome.assumptions.push_back(

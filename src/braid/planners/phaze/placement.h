@@ -7,7 +7,7 @@
 
 #include "braid/planners/phaze/objective.h"
 #include "braid/planners/phaze/problem.h"
-#include "braid/search/search_progress.h"
+#include "braid/search/progress.h"
 
 namespace braid {
 
@@ -45,7 +45,7 @@ struct PhazeOptions {
   std::size_t most_stages = 2'000'000;  ///< Pairs of them; seconds of work.
   /// Partial plans that `simulated` looks through beyond what its bounds settle.
   std::int64_t most_plans = 1'000'000;
-  SearchProgress progress = {};  ///< Told of each combination tried; may be empty.
+  Progress progress = {};  ///< Told of each combination tried; may be empty.
 };
 
 /// The placement whose objective is least over widths, dp, number of stages, stages and branches,

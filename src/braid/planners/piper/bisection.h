@@ -38,8 +38,7 @@ class PiperBisection {
  public:
   /// No solution takes less than `low`. `solution`: what is known from elsewhere, if anything;
   /// receives the result. All have to outlive this.
-  PiperBisection(Search& search, double low, const SearchProgress& progress,
-                 PiperSolution& solution)
+  PiperBisection(Search& search, double low, const Progress& progress, PiperSolution& solution)
       : search_(search), progress_(progress), solution_(solution), low_(low) {
     if (!solution.stages.empty()) high_ = solution.time;
   }
@@ -113,7 +112,7 @@ class PiperBisection {
   }
 
   Search& search_;
-  const SearchProgress& progress_;
+  const Progress& progress_;
   PiperSolution& solution_;
   double low_, high_ = kInfinity;
 };

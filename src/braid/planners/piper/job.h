@@ -10,7 +10,7 @@
 
 namespace braid {
 
-/// A way to run layers that stages of a job may choose: `form` has tp, micro-batch, sequence
+/// How stages of a job may choose to run their layers: `form` has tp, micro-batch, sequence
 /// parallelism, recomputation and ZeRO stage.
 struct PiperConfig {
   Configuration form;

@@ -306,6 +306,11 @@ class PiperSearch {
 
 }  // namespace
 
+PiperSpace piper_space(const SpaceOptions& space, const FamilyWords& words) {
+  const bool levels = word_of(words, "network") == "levels";
+  return {space, levels ? PiperNetwork::levels : PiperNetwork::flat};
+}
+
 Outcome plan_piper(std::string_view name, const Job& job, const System& system,
                    const PiperSpace& space, const Budget& budget, const Progress& progress) {
   const PiperVariant& variant = find_piper_variant(name);

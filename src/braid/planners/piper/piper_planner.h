@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "braid/planners/job/family_options.h"
 #include "braid/planners/job/job.h"
 
 namespace braid {
@@ -16,6 +17,17 @@ enum class PiperNetwork : std::uint8_t {
 struct PiperSpace : SpaceOptions {
   PiperNetwork network = PiperNetwork::flat;
 };
+
+inline constexpr std::string_view kPiperNetworkWords[] = {"flat", "levels"};
+inline constexpr FamilyOption kPiperOptionList[] = {
+    {"network",
+     "What piper and its relatives take the cluster for: flat (the default) or levels, nodes and "
+     "what joins them",
+     kPiperNetworkWords}};
+inline constexpr FamilyOptions kPiperOptions{"Planner piper and its variants", kPiperOptionList};
+
+/// The space with what words for kPiperOptions say.
+PiperSpace piper_space(const SpaceOptions& space, const FamilyWords& words);
 
 /// Plans a job for Piper's time per sample (planners/piper/problem.h, the published program's
 /// rules) by the variant of that name (planners/piper/variants.h).

@@ -6,14 +6,14 @@
 
 #include "braid/planners/piper/problem.h"
 #include "braid/search/downset_lattice.h"
-#include "braid/search/search_progress.h"
+#include "braid/search/progress.h"
 
 namespace braid {
 
 struct PiperSearchLimits {
   std::size_t downsets = 200'000;  ///< Of the layer graph; more are an Error.
   std::int64_t work = 0;           ///< Stages examined before giving up; 0: no limit.
-  SearchProgress progress = {};    ///< Told of each threshold tried; may be empty.
+  Progress progress = {};          ///< Told of each threshold tried; may be empty.
 };
 
 /// Solves a checked problem exactly: no solution's slowest stage is faster than the result's by

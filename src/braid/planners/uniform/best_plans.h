@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "braid/base/infinity.h"
+#include "braid/planners/job/assess.h"
 #include "braid/planners/job/space.h"
-#include "braid/planners/uniform/assess.h"
 
 namespace braid {
 

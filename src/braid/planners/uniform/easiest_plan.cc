@@ -39,11 +39,11 @@ Ease ease_of(const ChainJob& chain, const FoundPlan& found) {
   return ease_of(configuration, own_layout, seq_len_of(chain));
 }
 
-SpaceOptions space_within(const Ease& most, std::int64_t seq_len, const SpaceOptions& space) {
-  SpaceOptions part = space;
+SpacePart space_within(const Ease& most, std::int64_t seq_len, const SpaceOptions& space) {
+  SpacePart part = space;
   part.top = 1;
   part.allow_offload = space.allow_offload && most.offload;
-  part.most_dimensions = std::min(space.most_dimensions, most.dimensions);
+  part.most_dimensions = most.dimensions;
   if (!most.own_layout) {
     part.can.uneven_stages = part.can.data_outermost = part.can.auto_sharding = false;
   }

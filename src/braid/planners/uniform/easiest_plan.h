@@ -7,6 +7,7 @@
 #include "braid/planners/job/chain_job.h"
 #include "braid/planners/job/job.h"
 #include "braid/planners/uniform/best_plans.h"
+#include "braid/planners/uniform/space_part.h"
 
 namespace braid {
 
@@ -15,7 +16,7 @@ namespace braid {
 Ease ease_of(const ChainJob& chain, const FoundPlan& found);
 
 /// The part of a space with nothing less easy than that in any of the respects that Ease has.
-SpaceOptions space_within(const Ease& most, std::int64_t seq_len, const SpaceOptions& space);
+SpacePart space_within(const Ease& most, std::int64_t seq_len, const SpaceOptions& space);
 
 /// What a search of a part of the space ended with.
 struct PartResult {
@@ -23,7 +24,7 @@ struct PartResult {
   bool proven = true;
 };
 /// Searches a part of the space for the fastest plan that takes less than `below_s`.
-using PartSearch = std::function<PartResult(const SpaceOptions& part, double below_s)>;
+using PartSearch = std::function<PartResult(const SpacePart& part, double below_s)>;
 
 struct EasiestPlan {
   FoundPlan plan;

@@ -7,9 +7,9 @@
 
 #include "braid/base/error.h"
 #include "braid/base/infinity.h"
+#include "braid/planners/job/assignment_bound.h"
 #include "braid/planners/job/outcomes.h"
 #include "braid/planners/job/space_rules.h"
-#include "braid/planners/uniform/assignment_bound.h"
 #include "braid/planners/uniform/best_plans.h"
 #include "braid/planners/uniform/lacking_memory.h"
 #include "braid/planners/uniform/searched_space.h"

@@ -5,7 +5,7 @@
 #include "braid/base/infinity.h"
 #include "braid/base/rounding.h"
 #include "braid/plan/totals.h"
-#include "braid/planners/uniform/assignment_bound.h"
+#include "braid/planners/job/assignment_bound.h"
 
 namespace braid {
 namespace {

@@ -3,9 +3,9 @@
 #include <optional>
 
 #include "braid/plan/outcome.h"
+#include "braid/planners/job/assess.h"
 #include "braid/planners/job/chain_job.h"
 #include "braid/planners/job/configuration.h"
-#include "braid/planners/uniform/assess.h"
 
 namespace braid {
 

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "braid/planners/job/assess.h"
 #include "braid/planners/job/space.h"
-#include "braid/planners/uniform/assess.h"
 #include "braid/planners/uniform/best_plans.h"
 
 namespace braid {

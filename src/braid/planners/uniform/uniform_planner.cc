@@ -49,7 +49,7 @@ FoundPlan recommend(SearchGround& ground, UniformSearch& search, const SpaceOpti
     return result;
   };
   const std::vector<FoundPlan> found = search.best().found();
-  const PartSearch search_part = [&](const SpaceOptions& part, double below_s) -> PartResult {
+  const PartSearch search_part = [&](const SpacePart& part, double below_s) -> PartResult {
     const Budget left{budget.work - evaluated};
     exhausted = exhausted || left.work <= 0;
     // Without a limit all that is without offload is asked for.
@@ -67,7 +67,6 @@ FoundPlan recommend(SearchGround& ground, UniformSearch& search, const SpaceOpti
   };
   const FoundPlan& fastest = found.front();
   const EasiestPlan easiest = easiest_plan(ground.chain, fastest, space, search_part);
-  ground.chain.dealt_evenly = !space.can.uneven_stages;
   Recommendation& recommendation = outcome.recommendation.emplace();
   recommendation.ease = ease_of(ground.chain, easiest.plan);
   recommendation.ease_of_fastest = ease_of(ground.chain, fastest);
@@ -101,7 +100,7 @@ void add_others(SearchGround& ground, UniformSearch& search, const FoundPlan& fi
 
 }  // namespace
 
-Outcome plan_uniform(const Job& job, const System& system, const SpaceOptions& space,
+Outcome plan_uniform(const Job& job, const System& system, const BraidSpace& space,
                      const Budget& asked, const Progress& progress) {
   const std::shared_ptr<const LayerOptions> layers = layer_options(job);
   Job looked_at = job;

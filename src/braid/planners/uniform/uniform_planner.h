@@ -1,12 +1,13 @@
 #pragma once
 
+#include "braid/planners/job/braid_space.h"
 #include "braid/planners/job/job.h"
 
 namespace braid {
 
 /// braid's planner on homogeneous systems: best-first by bound over the documented space
 /// (docs/design.md, "braid").
-Outcome plan_uniform(const Job& job, const System& system, const SpaceOptions& space,
+Outcome plan_uniform(const Job& job, const System& system, const BraidSpace& space,
                      const Budget& budget, const Progress& progress = {});
 
 /// What of the same space uses all devices, every configuration evaluated whether it can be best or

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "braid/base/rounding.h"
+#include "braid/planners/job/assignment_bound.h"
 #include "braid/planners/job/job_layers.h"
-#include "braid/planners/uniform/assignment_bound.h"
 #include "braid/planners/uniform/lacking_memory.h"
 #include "braid/planners/uniform/searched_space.h"
 #include "braid/planners/uniform/single_changes.h"
@@ -25,7 +25,32 @@ constexpr double kMayBecomeBest = 1.06, kNearlyBest = 1.02;
 /// Plans that are not nearly the best of which layers are moved.
 constexpr int kMostOthers = 48;
 
+SpaceLimits with_dimensions(SpaceLimits limits, int most) {
+  limits.most_dimensions = most;
+  return limits;
+}
+
+ChainJob dealt_out(ChainJob chain, const TrainerLimits& can) {
+  chain.dealt_evenly = !can.uneven_stages;
+  return chain;
+}
+
 }  // namespace
+
+UniformSearch::UniformSearch(SearchGround& ground, SpacePart part, const Budget& budget,
+                             Progress progress, Aim aim, double below_s)
+    : aim_(aim),
+      chip_(ground.chain.system->groups.front().chip),
+      limits_(with_dimensions(ground.limits, part.most_dimensions)),
+      space_(std::move(part)),
+      budget_(budget),
+      progress_(std::move(progress)),
+      data_degrees_(data_degrees(limits_, space_)),
+      ground_(ground),
+      chain_(dealt_out(ground.chain, space_.can)),
+      tables_(ground.tables),
+      scratch_(ground.scratch),
+      best_(static_cast<std::size_t>(std::max(1, space_.top)), below_s) {}
 
 /// Those of all configurations of the family: ep divides dp·cp, or dp·cp·tp, so that dp is a
 /// multiple of what of ep does not divide cp, or cp·tp.

@@ -11,23 +11,25 @@
 #include <vector>
 
 #include "braid/base/infinity.h"
+#include "braid/planners/job/assess.h"
 #include "braid/planners/job/job.h"
 #include "braid/planners/job/outcomes.h"
 #include "braid/planners/job/space.h"
-#include "braid/planners/uniform/assess.h"
 #include "braid/planners/uniform/best_plans.h"
 #include "braid/planners/uniform/covered_ranges.h"
 #include "braid/planners/uniform/family_bounds.h"
+#include "braid/planners/uniform/space_part.h"
 
 namespace braid {
 
-/// What all searches of one job share: nothing of it depends on the part of the space.
+/// What all searches of one job share: nothing of it depends on the part of the space, and searches
+/// only add what they find out.
 struct SearchGround {
   SearchGround(const Job& job, const System& system)
       : limits(space_limits(job, system)), chain(chain_job(job, system)), tables(job, system) {}
 
   const SpaceLimits limits;
-  ChainJob chain;  ///< dealt_evenly: as the search that goes on has it.
+  const ChainJob chain;  ///< As if layers could be dealt out in any numbers.
   LayerTables tables;
   AssessmentScratch scratch{chain};
   // Of the families and degrees that a search of the whole space has met: bounds that hold in its
@@ -47,22 +49,8 @@ class UniformSearch {
   enum class Aim : std::uint8_t { best, fit };
 
   /// `below_s`: what is not faster is not looked for.
-  UniformSearch(SearchGround& ground, SpaceOptions space, const Budget& budget, Progress progress,
-                Aim aim = Aim::best, double below_s = kInfinity)
-      : aim_(aim),
-        chip_(ground.chain.system->groups.front().chip),
-        space_(std::move(space)),
-        budget_(budget),
-        progress_(std::move(progress)),
-        limits_(ground.limits),
-        data_degrees_(data_degrees(limits_, space_)),
-        ground_(ground),
-        chain_(ground.chain),
-        tables_(ground.tables),
-        scratch_(ground.scratch),
-        best_(static_cast<std::size_t>(std::max(1, space_.top)), below_s) {
-    chain_.dealt_evenly = !space_.can.uneven_stages;
-  }
+  UniformSearch(SearchGround& ground, SpacePart part, const Budget& budget, Progress progress,
+                Aim aim = Aim::best, double below_s = kInfinity);
 
   /// Finds all that find() does, and says it.
   Outcome run();
@@ -155,13 +143,13 @@ class UniformSearch {
 
   const Aim aim_;
   const Chip& chip_;
+  const SpaceLimits limits_;
   const SpaceOptions space_;
   const Budget budget_;
   const Progress progress_;
-  const SpaceLimits& limits_;
   const std::vector<int> data_degrees_;
   SearchGround& ground_;
-  ChainJob& chain_;
+  const ChainJob chain_;  ///< As this search may deal layers out.
   LayerTables& tables_;
   AssessmentScratch& scratch_;
   std::vector<FamilyBounds> families_;

@@ -43,8 +43,4 @@ class RankTrial {
   RankCache cache_;
 };
 
-/// Bytes that all ranks together send for one step of the trial by decode_traffic()'s rules, in
-/// f64, `done` steps after its start: with homes and keepers as they are, not in the mean.
-double trial_traffic(const DecodeTrial& trial, DecodeScheme scheme, std::int64_t done);
-
 }  // namespace braid

@@ -109,10 +109,6 @@ std::string in_case(std::string value, std::string_view sign) {
 
 }  // namespace
 
-bool is_shell_pattern(std::string_view text) {
-  return text.find_first_of("*?[") != std::string_view::npos;
-}
-
 bool matches_shell_pattern(std::string_view pattern, std::string_view text) {
   std::size_t at = 0, i = 0;
   std::size_t star = std::string_view::npos, taken = 0;

@@ -6,9 +6,6 @@
 
 namespace braid {
 
-/// Whether a text has signs of a pattern, * ? [.
-bool is_shell_pattern(std::string_view text);
-
 /// Whether all of `text` is what a pattern of the shell stands for: * any text, ? any character,
 /// [a-c] and [!a-c] one of a set. Cost: the product of the lengths at worst.
 bool matches_shell_pattern(std::string_view pattern, std::string_view text);

@@ -1,4 +1,4 @@
-#include "braid/planners/uniform/assess.h"
+#include "braid/planners/job/assess.h"
 
 #include <algorithm>
 #include <array>
@@ -12,9 +12,9 @@
 #include "braid/base/index.h"
 #include "braid/base/infinity.h"
 #include "braid/plan/node_replicas.h"
+#include "braid/planners/job/assignment_bound.h"
 #include "braid/planners/job/job_layers.h"
 #include "braid/planners/job/plan_builder.h"
-#include "braid/planners/uniform/assignment_bound.h"
 
 namespace braid {
 

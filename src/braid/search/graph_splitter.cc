@@ -1,10 +1,10 @@
-#include "braid/planners/amp/graph_splitter.h"
+#include "braid/search/graph_splitter.h"
 
 #include <algorithm>
 
 #include "braid/base/infinity.h"
 #include "braid/base/rounding.h"
-#include "braid/planners/amp/graph_bound.h"
+#include "braid/search/graph_bound.h"
 
 namespace braid {
 namespace {

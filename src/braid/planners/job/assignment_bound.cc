@@ -1,4 +1,4 @@
-#include "braid/planners/uniform/assignment_bound.h"
+#include "braid/planners/job/assignment_bound.h"
 
 #include <algorithm>
 #include <cassert>

@@ -1,4 +1,4 @@
-#include "braid/planners/piper/from_phaze.h"
+#include "braid/planners/phaze_as_piper.h"
 
 #include <algorithm>
 

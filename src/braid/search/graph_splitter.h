@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "braid/planners/amp/graph_assignment.h"
 #include "braid/search/bottleneck_search.h"
+#include "braid/search/graph_assignment.h"
 
 namespace braid {
 

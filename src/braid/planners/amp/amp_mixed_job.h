@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "braid/base/infinity.h"
-#include "braid/planners/amp/graph_assignment.h"
 #include "braid/planners/amp/synced_assignment.h"
 #include "braid/planners/job/job.h"
-#include "braid/planners/mixed/job.h"
+#include "braid/planners/job/mixed_job.h"
+#include "braid/search/graph_assignment.h"
 #include "braid/search/model_cuts.h"
 #include "braid/search/partition.h"
 
@@ -31,7 +31,8 @@ struct AmpMixedAssignment {
 /// ring, layers assigned exactly for the whole cost. Unlike AMP, within memory: replicas share the
 /// optimizer's state (ZeRO-1, or what the restrictions say), with and without full recomputation.
 ///
-/// Models whose layers branch are cut as graphs, as AmpJob cuts them, where they have ModelCuts.
+/// Models whose layers branch are cut as graphs, as OneFormJob cuts them, where they have
+/// ModelCuts.
 class AmpMixedJob {
  public:
   static constexpr double kUnlimited = kInfinity;

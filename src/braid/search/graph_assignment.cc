@@ -1,4 +1,4 @@
-#include "braid/planners/amp/graph_assignment.h"
+#include "braid/search/graph_assignment.h"
 
 #include <algorithm>
 #include <cassert>
@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
-#include "braid/planners/amp/graph_splitter.h"
-#include "braid/planners/amp/synced_assignment.h"
 #include "braid/search/bottleneck_search.h"
+#include "braid/search/graph_splitter.h"
+#include "braid/search/least_with_sync.h"
 
 namespace braid {
 

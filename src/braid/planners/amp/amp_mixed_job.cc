@@ -1,4 +1,4 @@
-#include "braid/planners/amp/mixed_job.h"
+#include "braid/planners/amp/amp_mixed_job.h"
 
 #include <algorithm>
 
@@ -8,7 +8,8 @@
 #include "braid/base/least_threshold.h"
 #include "braid/base/rounding.h"
 #include "braid/plan/stage_context.h"
-#include "braid/planners/amp/job.h"
+#include "braid/planners/amp/amp_job.h"
+#include "braid/planners/job/one_form_job.h"
 #include "braid/planners/job/outcomes.h"
 #include "braid/schedule/timeline.h"
 #include "braid/search/fitting_layers.h"
@@ -33,7 +34,7 @@ AmpMixedJob::AmpMixedJob(const Job& job, const System& system, const SpaceOption
                          std::string planner)
     : job_(job),
       system_(small_enough(system)),
-      space_(amp_space(space, planner)),
+      space_(one_form_space(space, planner)),
       planner_(std::move(planner)),
       mixed_(job, system, planner_) {
   std::int64_t node = -1;
@@ -330,7 +331,7 @@ Infeasibility AmpMixedJob::nearest() {
 Outcome AmpMixedJob::outcome(std::vector<AmpMixedAssignment> found, double bound_s,
                              std::int64_t work) {
   Outcome outcome = begin_outcome(job_, system_);
-  outcome.objective_name = "AMP's cost (s)";
+  outcome.objective_name = kAmpObjective;
   if (mixed_.chain().branched && !is_graph()) {
     outcome.assumptions.push_back(assumption_of_layer_order());
   }

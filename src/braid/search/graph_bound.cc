@@ -1,4 +1,4 @@
-#include "braid/planners/amp/graph_bound.h"
+#include "braid/search/graph_bound.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "braid/planners/mixed/by_kind.h"
+#include "braid/planners/job/by_kind.h"
 
 #include <algorithm>
 #include <cassert>
@@ -8,8 +8,8 @@
 #include "braid/base/error.h"
 #include "braid/base/infinity.h"
 #include "braid/planners/job/job_layers.h"
+#include "braid/planners/job/mixed_job.h"
 #include "braid/planners/job/usable_groups.h"
-#include "braid/planners/mixed/job.h"
 #include "braid/schedule/timeline.h"
 #include "braid/system/part.h"
 

@@ -1,4 +1,4 @@
-#include "braid/planners/mixed/job.h"
+#include "braid/planners/job/mixed_job.h"
 
 #include <algorithm>
 #include <utility>

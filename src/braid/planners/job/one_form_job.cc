@@ -1,0 +1,160 @@
+#include "braid/planners/job/one_form_job.h"
+
+#include <algorithm>
+
+#include "braid/base/dtype.h"
+#include "braid/base/error.h"
+#include "braid/base/infinity.h"
+#include "braid/planners/job/outcomes.h"
+#include "braid/schedule/timeline.h"
+#include "braid/search/fitting_layers.h"
+#include "braid/search/layer_outputs.h"
+
+namespace braid {
+namespace {
+
+const System& homogeneous(const System& system, const std::string& planner) {
+  if (!is_homogeneous(system)) {
+    throw Error("the " + planner + " planner needs one kind of device on a hierarchical network",
+                "plan on one group of " + system.name);
+  }
+  return system;
+}
+
+void refuse(bool asked, const char* option, const std::string& planner) {
+  if (!asked) return;
+  throw Error(Where{"", 0, option}, "the " + planner + " planner cannot do that",
+              "leave it out or use --planner braid");
+}
+
+}  // namespace
+
+double synced_parameters(const ChainLayer& layer, const Precision& precision) {
+  return layer.dense_parameters + layer.expert_parameters +
+         layer.gradient_bytes / bytes_per_element(precision.gradient);
+}
+
+SpaceOptions one_form_space(SpaceOptions space, const std::string& planner) {
+  refuse(!space.cp.allows(1), "--cp", planner);
+  refuse(!space.ep.allows(1), "--ep", planner);
+  refuse(!space.vp.allows(1), "--vp", planner);
+  refuse(space.schedule.value_or(ScheduleKind::one_f_one_b) != ScheduleKind::one_f_one_b,
+         "--schedule", planner);
+  space.all_devices = true;
+  space.cp = space.ep = space.vp = 1;
+  space.schedule = ScheduleKind::one_f_one_b;
+  if (!space.sequence_parallel) space.sequence_parallel = false;
+  return space;
+}
+
+OneFormJob::OneFormJob(const Job& job, const System& system, const SpaceOptions& space,
+                       std::string planner)
+    : job_(job),
+      system_(homogeneous(system, planner)),
+      space_(one_form_space(space, planner)),
+      planner_(std::move(planner)),
+      chain_(chain_job(job, system)),
+      tables_(job, system),
+      scratch_(chain_) {
+  const SpaceLimits limits = space_limits(job, system);
+  check_space(limits, space_);
+  for (Configuration configuration : base_configurations(limits, space_)) {
+    // Moves as many bytes as plain replicas do.
+    configuration.zero = space_.zero.value_or(configuration.dp > 1 ? Zero::optimizer : Zero::none);
+    configuration.recompute = space_.recompute.value_or(Recompute::none);
+    if (configuration.tp > limits.devices_per_node) continue;
+    if (tables_.is_distinct(configuration)) configurations_.push_back(configuration);
+  }
+  edges_ = layer_pairs(chain_.edges);
+  output_bytes_ = output_bytes_of(chain_.layers->layers());
+  cut_bytes_ = chain_cut_bytes(output_bytes_, edges_);
+  if (chain_.branched) cuts_ = model_cuts(chain_.kind_of_layer, edges_, output_bytes_);
+}
+
+MemoryForm OneFormJob::memory(const Configuration& configuration) {
+  return memory_form(scratch_.evaluator.context(configuration),
+                     usable_bytes(system_.groups.front().chip));
+}
+
+const std::vector<double>& OneFormJob::handovers_s(const Configuration& configuration,
+                                                   double bytes) {
+  const double sent = boundary_bytes({0, 0, bytes}, to_parallelism(configuration));
+  scratch_.evaluator.fill_handovers(configuration, sent, scratch_.handover_s);
+  return scratch_.handover_s;
+}
+
+AssignmentGraph OneFormJob::assignment_graph(const Configuration& configuration) {
+  const LayerTable& table = tables_.at(configuration);
+  const MemoryForm form = memory(configuration);
+  AssignmentGraph graph;
+  graph.edges = edges_;
+  graph.micro_batches = configuration.num_micro_batches;
+  graph.output_bytes = output_bytes_;
+  std::vector<double> times_s;
+  graph.largest_bytes.resize(2);
+  for (const ChainLayer& layer : table.chain) {
+    const double parameters = layer.dense_parameters + layer.expert_parameters;
+    times_s.push_back(layer.time_s());
+    graph.largest_bytes[0].push_back(layer.working_bytes);
+    graph.largest_bytes[1].push_back(parameters * form.per_largest_layer_parameter);
+  }
+  graph.layer_s.assign(static_cast<std::size_t>(configuration.pp), times_s);
+  // Placeholders of gradients are taken for those of all layers.
+  RunSums shapes;
+  for (const ChainLayer& layer : table.chain) shapes.weight_shapes |= layer.weight_shapes;
+  graph.available_bytes.assign(static_cast<std::size_t>(configuration.pp),
+                               form.available_bytes - standing_bytes(shapes, form));
+  for (std::int32_t stage = 0; stage < configuration.pp; ++stage) {
+    const auto in_flight = static_cast<double>(one_f_one_b_in_flight(configuration, stage));
+    graph.layer_bytes.push_back(additive_layer_bytes(table.chain, form, in_flight));
+  }
+  return graph;
+}
+
+Infeasibility OneFormJob::nearest() {
+  Infeasibility nearest{"no split divides the devices, heads and batch", -1, 0, 0, {}};
+  for (Configuration configuration : configurations_) {
+    Configuration less = configuration;
+    less.recompute = Recompute::full;
+    if (!space_.recompute.has_value() && is_listed(space_, less)) configuration = less;
+    const Assessment assessment = assess(chain_, tables_, configuration, kInfinity, scratch_);
+    if (nearest.stage >= 0 && !(assessment.needed_bytes < nearest.needed_bytes)) continue;
+    nearest = {"every split needs more memory than there is", assessment.tightest_stage,
+               assessment.needed_bytes, usable_bytes(system_.groups.front().chip),
+               to_parallelism(configuration)};
+  }
+  return nearest;
+}
+
+Outcome OneFormJob::outcome(std::vector<OneFormAssignment> found, std::int64_t work, bool complete,
+                            std::string objective_name) {
+  Outcome outcome = begin_outcome(job_, system_);
+  outcome.objective_name = std::move(objective_name);
+  if (chain_.branched && !is_graph()) outcome.assumptions.push_back(assumption_of_layer_order());
+  outcome.work = work;
+  outcome.evaluated = static_cast<std::int64_t>(found.size());
+  std::stable_sort(
+      found.begin(), found.end(),
+      [](const OneFormAssignment& a, const OneFormAssignment& b) { return a.cost_s < b.cost_s; });
+  std::vector<Configuration> taken;
+  for (const OneFormAssignment& choice : found) {
+    if (outcome.candidates.size() >= static_cast<std::size_t>(std::max(1, space_.top))) break;
+    if (std::find(taken.begin(), taken.end(), choice.configuration) != taken.end()) continue;
+    taken.push_back(choice.configuration);
+    Candidate candidate;
+    candidate.plan = build_plan(chain_, tables_, choice.configuration, choice.stages, planner_);
+    candidate.metrics = measure(candidate.plan);
+    outcome.candidates.push_back(std::move(candidate));
+  }
+  if (found.empty()) {
+    outcome.infeasibility = nearest();
+    if (!complete) outcome.status = Status::budget_exhausted;
+    return outcome;
+  }
+  outcome.objective = found.front().cost_s;
+  outcome.search_bound_s = complete ? outcome.objective : 0;
+  outcome.status = complete ? Status::optimal : Status::feasible;
+  return outcome;
+}
+
+}  // namespace braid
