@@ -8,7 +8,7 @@
 
 namespace braid {
 
-/// What piper and those of its relatives that can take a cluster's network for.
+/// What piper and those of its variants that can take a cluster's network for.
 enum class PiperNetwork : std::uint8_t {
   flat,    ///< Every device as far from all others as over the outermost level.
   levels,  ///< Nodes of devices, and the levels above (planners/piper/network.h).
@@ -21,7 +21,7 @@ struct PiperSpace : SpaceOptions {
 inline constexpr std::string_view kPiperNetworkWords[] = {"flat", "levels"};
 inline constexpr FamilyOption kPiperOptionList[] = {
     {"network",
-     "What piper and its relatives take the cluster for: flat (the default) or levels, nodes and "
+     "The network that piper and its variants plan for: flat (the default) or levels, nodes and "
      "what joins them",
      kPiperNetworkWords}};
 inline constexpr FamilyOptions kPiperOptions{"Planner piper and its variants", kPiperOptionList};
