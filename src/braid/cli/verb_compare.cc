@@ -22,6 +22,7 @@
 #include "braid/plan/plan_json.h"
 #include "braid/planners/job/job_layers.h"
 #include "braid/planners/job/outcomes.h"
+#include "braid/report/bound_text.h"
 #include "braid/report/devices_text.h"
 #include "braid/report/form_text.h"
 #include "braid/report/heading.h"
@@ -201,7 +202,7 @@ std::vector<Column> columns_of(const Compared& compared, double least_s, bool ru
   }
   add("verified", [&] { return compared.checked->failure.empty() ? "yes" : "no"; });
   columns.push_back(
-      {"bound s", outcome != nullptr ? four_figures(outcome->physical_bound.time_s) : "-"});
+      {"bound s", outcome != nullptr ? bound_figures(outcome->physical_bound.time_s) : "-"});
   columns.push_back(
       {"search s", outcome != nullptr ? fmt::format("{:.3f}", compared.checked->wall_s) : "-"});
   add("own", [&] { return four_figures(outcome->objective); });

@@ -61,8 +61,9 @@ int run_report(const ExportOptions& options) {
   if (!options.output.empty()) check_output(options);
   const std::optional<RunQuestion> question = run_question(options.run);
   const Document document = Document::parse_file(options.plan);
+  Plan plan = plan_from_json(document.root());
   Alternatives alternatives = alternatives_from_json(document.root());
-  ValidPlan valid = valid_plan(plan_from_json(document.root()), options.plan);
+  ValidPlan valid = valid_plan(std::move(plan), options.plan);
   alternatives.notes.insert(alternatives.notes.begin(), valid.warnings.begin(),
                             valid.warnings.end());
   set_price(options.run, valid.plan.system);

@@ -22,6 +22,7 @@
 #include "braid/cli/verbs.h"
 #include "braid/plan/plan_json.h"
 #include "braid/plan/stage_context.h"
+#include "braid/report/bound_text.h"
 #include "braid/report/html_timeline.h"
 #include "braid/report/plans_table.h"
 #include "braid/report/table.h"
@@ -266,7 +267,7 @@ int run_verify(const VerifyOptions& options) {
     }
     if (verification.holds()) {
       fmt::print("The plan holds: {} s an iteration, {} s if all arithmetic ran at peak.\n",
-                 four_figures(time_s), four_figures(verification.lower_bound_s));
+                 four_figures(time_s), bound_figures(verification.lower_bound_s));
     }
   }
   return verification.holds() ? kFound : kInfeasible;

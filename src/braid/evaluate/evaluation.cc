@@ -9,6 +9,7 @@
 #include "braid/base/quantity.h"
 #include "braid/base/rounding.h"
 #include "braid/plan/stage_context.h"
+#include "braid/report/bound_text.h"
 #include "braid/report/confidence_text.h"
 #include "braid/report/heading.h"
 #include "braid/report/plan_text.h"
@@ -181,7 +182,7 @@ std::string evaluation_text(const ConfigurationEvaluation& evaluation) {
          titled_lines("How sure yours is, as 80 % intervals: four of five measurements lie within",
                       confidence_lines(evaluation.mine.candidate)) +
          fmt::format("No plan at all takes less than {} s ({}), {:.1f} % of yours.\n",
-                     four_figures(evaluation.bound.time_s), evaluation.bound.binding,
+                     bound_figures(evaluation.bound.time_s), evaluation.bound.binding,
                      100 * evaluation.bound.time_s / mine.iteration_time_s) +
          titled_lines("Not given, taken as:", evaluation.not_given) +
          titled_lines("Not known to braid, and left out:", evaluation.not_known) +

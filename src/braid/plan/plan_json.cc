@@ -359,7 +359,8 @@ Json to_json(const Plan& plan) {
 
 Plan plan_from_json(const Value& value) {
   if (!value.is_object() || !value["braid"].exists() || value["braid"].string_or("") != "plan") {
-    value.fail("this is not a plan", "give a file that braid plan -o wrote");
+    value.fail("this is not a plan",
+               "give a file that braid plan -o wrote; what --json prints is none");
   }
   value.expect_only({"braid", "version", "planner", "model", "model_source", "model_parameters",
                      "shape", "claims", "seq_len", "global_batch", "precision", "trainer",

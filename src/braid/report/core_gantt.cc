@@ -32,7 +32,7 @@ struct TimeUnit {
   double seconds;
 };
 TimeUnit unit_of(double seconds) {
-  for (const TimeUnit unit : {TimeUnit{"s", 1}, TimeUnit{"ms", 1e-3}, TimeUnit{"µs", 1e-6}}) {
+  for (const TimeUnit unit : {TimeUnit{"s", 1}, TimeUnit{"ms", 1e-3}, TimeUnit{"us", 1e-6}}) {
     if (seconds >= 2 * unit.seconds) return unit;
   }
   return {"ns", 1e-9};

@@ -49,7 +49,9 @@ std::string devices_text(const System& system) {
 
 std::string stage_devices_text(const Plan& plan, std::size_t stage) {
   const std::vector<std::int64_t>& devices = plan.stages[stage].devices;
-  if (is_uniform(plan)) return fmt::format("{} … {}", devices.front(), devices.back());
+  if (is_uniform(plan) && devices.size() > 1) {
+    return fmt::format("{} … {}", devices.front(), devices.back());
+  }
   return numbers_text(devices);
 }
 

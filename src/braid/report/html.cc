@@ -68,8 +68,9 @@ std::string stages_section(const Plan& plan) {
         "<tr><td>{}</td><td class=\"layers\">{}{}</td><td>{} "
         "({}{})</td><td class=\"number\">{}</td><td>{}</td></tr>\n",
         s + 1, layers_text(stage), own,
-        uniform ? fmt::format("{}–{}", stage.devices.front(), stage.devices.back())
-                : stage_devices_text(plan, s),
+        uniform && stage.devices.size() > 1
+            ? fmt::format("{}–{}", stage.devices.front(), stage.devices.back())
+            : stage_devices_text(plan, s),
         stage.devices.size(), chips,
         gib_text(memory.device_total()) + (alike ? "" : " of " + gib_text(usable[s])),
         bar(memory_shares(memory), usable[s]));

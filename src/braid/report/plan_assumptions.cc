@@ -80,6 +80,19 @@ std::string latency_assumption(const Plan& plan) {
   return "";
 }
 
+/// Of models with attention whose trainer keeps its scores; empty for others.
+std::string attention_assumption(const Graph& graph, const Plan& plan) {
+  const bool keeps =
+      !plan.trainer.does.flash_attention &&
+      std::any_of(graph.operators.begin(), graph.operators.end(),
+                  [](const Operator& op) { return std::holds_alternative<Attention>(op.kind); });
+  return keeps ? fmt::format(
+                     "attention: its scores lie in memory, as {0} is taken to have no flash "
+                     "attention (braid show {0})",
+                     plan.trainer.name)
+               : "";
+}
+
 /// What is taken of tables of which a sample reads a few rows; empty for models without.
 std::string table_assumption(const Graph& graph) {
   const bool tables =
@@ -97,6 +110,7 @@ std::vector<std::string> plan_assumptions(const Graph* graph, const Plan& plan) 
   std::vector<std::string> lines;
   for (std::string& line : std::vector<std::string>{
            host_assumption(plan), graph != nullptr ? mapping_assumption(*graph, plan) : "",
+           graph != nullptr ? attention_assumption(*graph, plan) : "",
            graph != nullptr ? table_assumption(*graph) : "", latency_assumption(plan)}) {
     if (!line.empty()) lines.push_back(std::move(line));
   }

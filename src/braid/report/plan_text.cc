@@ -16,6 +16,7 @@
 #include "braid/plan/dealt_layers.h"
 #include "braid/plan/direct_stages.h"
 #include "braid/plan/names.h"
+#include "braid/report/bound_text.h"
 #include "braid/report/confidence_text.h"
 #include "braid/report/devices_text.h"
 #include "braid/report/form_text.h"
@@ -315,8 +316,8 @@ std::string search_text(const Outcome& outcome) {
     if (leaves_out) {
       text += fmt::format(
           " Other ways to deal layers out may be faster; by the times that layers are estimated to "
-          "take, none takes less than {:.3g} s.",
-          outcome.assignments_bound_s);
+          "take, none takes less than {} s.",
+          bound_figures(outcome.assignments_bound_s));
     }
     return text + "\n";
   }
@@ -324,7 +325,7 @@ std::string search_text(const Outcome& outcome) {
     return fmt::format(
         "{} proven best: the searched space may hold one of {} s, {:.2g} % less ({} bounds, {} "
         "plans timed).{}\n",
-        of_first ? "Not" : "The fastest is not", four_figures(outcome.search_bound_s),
+        of_first ? "Not" : "The fastest is not", bound_figures(outcome.search_bound_s),
         100 * gap_of(outcome.objective, outcome.search_bound_s), outcome.work, outcome.evaluated,
         space_text(outcome));
   }
@@ -354,7 +355,7 @@ std::string plan_text(const Outcome& outcome) {
   text += sharding_paragraph(plan);
   const LowerBound& bound = outcome.physical_bound;
   text += fmt::format("No plan at all takes less than {} s ({}), {:.1f} % of this one's time.\n",
-                      four_figures(bound.time_s), bound.binding,
+                      bound_figures(bound.time_s), bound.binding,
                       100 * bound.time_s / best.metrics.iteration_time_s);
   text += recommendation_text(outcome) + not_told_apart_text(outcome.candidates) +
           proof_text(outcome) + "\n";
@@ -396,10 +397,10 @@ std::string infeasibility_text(const Outcome& outcome) {
                     format_bytes(missing_host_bytes)));
   }
   return fmt::format(
-      "{}: the nearest of those tried (tp {}, pp {}, cp {}, dp {}, micro-batch {}, recompute {}, "
+      "{}: the nearest of those tried (tp {}, pp {}, cp {}, {}dp {}, micro-batch {}, recompute {}, "
       "ZeRO {}{}) {}",
-      reason, p.tp, p.pp, p.cp, p.dp, p.micro_batch, name_of(p.recompute), name_of(p.zero),
-      on_host_text(p), and_list(lacks, "; it also "));
+      reason, p.tp, p.pp, p.cp, p.ep > 1 ? fmt::format("ep {}, ", p.ep) : "", p.dp, p.micro_batch,
+      name_of(p.recompute), name_of(p.zero), on_host_text(p), and_list(lacks, "; it also "));
 }
 
 }  // namespace braid
