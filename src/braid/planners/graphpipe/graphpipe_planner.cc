@@ -43,6 +43,7 @@ void check_space(const GraphPipeSpace& space) {
   refuse(!space.cp.allows(1), "--cp");
   refuse(!space.ep.allows(1), "--ep");
   refuse(!space.vp.allows(1), "--vp");
+  refuse(space.all_devices, "--all-devices");
   refuse(space.zero.value_or(Zero::none) != Zero::none, "--zero");
   refuse(space.schedule.value_or(ScheduleKind::one_f_one_b) != ScheduleKind::one_f_one_b,
          "--schedule");

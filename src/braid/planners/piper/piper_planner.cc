@@ -319,6 +319,11 @@ Outcome plan_piper(std::string_view name, const Job& job, const System& system,
         "the " + std::string(name) + " planner needs one kind of device on a hierarchical network",
         "plan on one group of " + system.name);
   }
+  if (space.all_devices) {
+    throw Error(Where{"", 0, "--all-devices"},
+                fmt::format("the planner {} gives each stage as many devices as are fastest", name),
+                "leave it out or use --planner braid");
+  }
   if (!variant.is_piper && space.network != PiperNetwork::flat) {
     throw Error(std::string(name) + " takes the network as flat", "leave out --network levels");
   }
