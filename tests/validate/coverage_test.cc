@@ -27,7 +27,7 @@ TEST(Coverage, OfTheProgramsEvidenceIsFourFifths) {
   EXPECT_LT(all.covered, 0.92);
   EXPECT_LT(all.width, 0.35);
   EXPECT_GT(all.covered_left_out, 0.7);
-  EXPECT_LT(all.covered_left_out, 0.9);
+  EXPECT_LT(all.covered_left_out, 0.92);
   EXPECT_LT(all.width_left_out, 0.5);
   // What is not left out is known better.
   EXPECT_LT(all.width, all.width_left_out);

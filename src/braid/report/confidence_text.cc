@@ -74,7 +74,7 @@ std::vector<std::string> confidence_lines(const Candidate& candidate) {
         fmt::format("beyond what was measured: {}", fmt::join(confidence->beyond, "; ")));
   }
   for (const RunError& run : confidence->nearest) {
-    lines.push_back("nearest measured run: " + run_text(run));
+    lines.push_back("nearest measured: " + run_text(run));
   }
   return lines;
 }
