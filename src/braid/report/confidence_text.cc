@@ -101,8 +101,8 @@ std::string not_told_apart_text(const std::vector<Candidate>& candidates) {
     rows.push_back(static_cast<std::int32_t>(i + 1));
   }
   return fmt::format(
-      "{} {} may turn out faster than the first when measured: of predicted ratios of two times, "
-      "one in five is off by more than {:.0f} %; see braid tune.\n",
+      "{} {} may turn out faster than the first when measured: one in five predicted ratios of "
+      "two times is off by more than {:.0f} %; see braid tune.\n",
       rows.size() == 1 ? "Plan" : "Plans", ranges_text(rows), 100 * most);
 }
 
