@@ -39,10 +39,10 @@ struct OneFOneBTurns {
   static OneFOneBTurns of(std::int64_t depth, std::int64_t micro_batches) {
     const std::int64_t steps = micro_batches - 1;
     const std::int64_t after = micro_batches - depth;
+    const std::int64_t dives = steps / depth;
     const std::int64_t pairs = depth > 1 && after > 0 ? (after - 1) / 2 : 0;
-    return {static_cast<double>(steps), static_cast<double>(after),
-            static_cast<double>(steps / depth), static_cast<double>(steps % depth),
-            static_cast<double>(pairs)};
+    return {static_cast<double>(steps), static_cast<double>(after), static_cast<double>(dives),
+            static_cast<double>(steps % depth), static_cast<double>(pairs)};
   }
 
   /// `time_s`: the stage's passes of a micro-batch; `below_s`: the way behind it. Once below the
