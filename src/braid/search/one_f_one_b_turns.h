@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 
 namespace braid {
@@ -37,6 +38,7 @@ struct OneFOneBTurns {
   double pairs = 0;            ///< n; 0 at the last stage.
 
   static OneFOneBTurns of(std::int64_t depth, std::int64_t micro_batches) {
+    assert(depth > 0);
     const std::int64_t steps = micro_batches - 1;
     const std::int64_t after = micro_batches - depth;
     const std::int64_t dives = steps / depth;
