@@ -67,12 +67,12 @@ void recompute_selectively(const Graph& graph, const Layer& layer,
       return graph.tensors[static_cast<std::size_t>(input)].is_parameter || is_among(kept, input) ||
              is_among(made_again, input);
     });
+    bool keeps_private = false;
     for (LayerKept& each : works[i].kept) {
-      if (each.tensor.tensor < 0) each.is_selective = false;
+      if (each.tensor.tensor >= 0) continue;
+      each.is_selective = false;
+      keeps_private = true;
     }
-    const bool keeps_private =
-        std::any_of(works[i].kept.begin(), works[i].kept.end(),
-                    [](const LayerKept& each) { return !each.is_selective; });
     works[i].is_recomputed = has_inputs || keeps_private;
     const bool is_attention = std::holds_alternative<Attention>(op.kind);
     if (has_inputs && (!is_attention || graph.selective.attention_output)) {

@@ -38,4 +38,14 @@ void take_recomputed_modules(std::string_view modules, std::string_view option, 
   }
 }
 
+std::string kept_beside_plan(const TrainerBehaviour& does, bool fused_norms) {
+  if (!does.selective_attention_output && !does.selective_activations &&
+      !(does.selective_norms && fused_norms)) {
+    return "";
+  }
+  return "the output of attention's core, activation functions' inputs and outputs, and norms that "
+         "Transformer Engine computes with a GEMM stay in memory, which takes more than the plan "
+         "says";
+}
+
 }  // namespace braid

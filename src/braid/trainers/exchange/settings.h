@@ -18,8 +18,8 @@ struct Setting {
 
 /// All settings of a text, in their order, without running anything: assignments and keyword
 /// arguments of Python, lines of flat or nested YAML (nesting is left out), key=value words of a
-/// command line. Comments are skipped, quotes around a value taken off. A setting without a value
-/// is left out. Cost: linear.
+/// command line. Comments are skipped, quotes around a value taken off; a list keeps its brackets.
+/// A setting without a value is left out. Cost: linear.
 ///
 ///     settings_of("cfg.model.seq_length = 4096  # tokens").front().value;  // "4096"
 std::vector<Setting> settings_of(std::string_view text);

@@ -9,6 +9,7 @@
 #include "braid/base/error.h"
 #include "braid/trainers/exchange/model_names.h"
 #include "braid/trainers/exchange/processes.h"
+#include "braid/trainers/exchange/recomputed_modules.h"
 #include "braid/trainers/exchange/stage_layout.h"
 
 namespace braid {
@@ -220,14 +221,10 @@ Export export_megatron_bridge(const Plan& plan, const std::string& file) {
   const Parallelism& p = plan.parallel;
   Export out;
   out.suggested_file = file.empty() ? "megatron_bridge.py" : file;
-  const TrainerBehaviour& does = plan.trainer.does;
-  if (p.recompute == Recompute::selective &&
-      (does.selective_attention_output || does.selective_norms || does.selective_activations)) {
-    out.warnings.emplace_back(
-        "the output of attention's core, activation functions' inputs and outputs, and norms that "
-        "Transformer Engine computes with a GEMM stay in memory, which takes more than the plan "
-        "says: plan with --for megatron-bridge");
-  }
+  const std::string kept = p.recompute == Recompute::selective
+                               ? kept_beside_plan(plan.trainer.does, true)
+                               : std::string();
+  if (!kept.empty()) out.warnings.push_back(kept + ": plan with --for megatron-bridge");
   if (their_name(kModels, plan.model_source).empty()) {
     out.warnings.emplace_back(
         "the model's name at Hugging Face is not in the plan: set HF_MODEL to it, or to a folder "

@@ -7,6 +7,7 @@
 #include "braid/base/error.h"
 #include "braid/plan/names.h"
 #include "braid/trainers/exchange/processes.h"
+#include "braid/trainers/exchange/recomputed_modules.h"
 #include "braid/trainers/exchange/stage_layout.h"
 #include "braid/trainers/megatron/arguments.h"
 #include "braid/trainers/megatron/limits.h"
@@ -106,15 +107,6 @@ std::string recomputed_modules(const Plan& plan) {
   return modules.empty() ? "core_attn" : modules;
 }
 
-/// Whether the plan's selective recomputation frees what Megatron-LM then keeps: its modules end
-/// behind attention's core, experts have activations of their own, and norms are computed with
-/// GEMMs.
-bool keeps_more_than_planned(const Plan& plan) {
-  const TrainerBehaviour& does = plan.trainer.does;
-  return does.selective_attention_output || does.selective_activations ||
-         (does.selective_norms && has_transformer_engine(plan));
-}
-
 void add_recompute(const Plan& plan, Arguments& arguments, std::vector<std::string>& warnings) {
   if (plan.parallel.recompute == Recompute::selective) {
     arguments.value("--recompute-granularity", "selective");
@@ -127,12 +119,11 @@ void add_recompute(const Plan& plan, Arguments& arguments, std::vector<std::stri
           "than delayed scaling: tensorwise is used");
     }
     arguments.value("--recompute-modules", modules);
-    if (keeps_more_than_planned(plan)) {
-      warnings.emplace_back(
-          "the output of attention's core, activation functions' inputs and outputs, and norms "
-          "that "
-          "Transformer Engine computes with a GEMM stay in memory, which takes more than the plan "
-          "says: plan with --for megatron (or add mlp to --recompute-modules, which takes longer)");
+    const std::string kept = kept_beside_plan(plan.trainer.does, has_transformer_engine(plan));
+    if (!kept.empty()) {
+      warnings.push_back(kept +
+                         ": plan with --for megatron (or add mlp to --recompute-modules, which "
+                         "takes longer)");
     }
   } else if (plan.parallel.recompute == Recompute::full) {
     arguments.value("--recompute-granularity", "full");
