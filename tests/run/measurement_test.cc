@@ -151,6 +151,8 @@ TEST(Safetensors, ReadBackEqualAndLieAsTheFormatSays) {
             R"({"a":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]},"b":{"dtyp)");
   EXPECT_EQ(text.size(), 8U + header + 16U);
   EXPECT_EQ(text.substr(8U + header, 8), std::string("\0\0\x80\x3f\0\0\0\xc0", 8));
+  write_safetensors(file, {{"none", DenseTensor(ElementType::f64, {0, 2})}});
+  EXPECT_EQ(read_safetensors(file).at(0).tensor, DenseTensor(ElementType::f64, {0, 2}));
 }
 
 TEST(Safetensors, WhatIsNoneIsRefused) {

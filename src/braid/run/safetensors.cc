@@ -1,8 +1,8 @@
 #include "braid/run/safetensors.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <string_view>
 #include <utility>
 
@@ -94,7 +94,8 @@ std::vector<NamedTensor> tensors_of(std::string_view content, const std::string&
       value.fail("it has other bytes than its shape");
     }
     NamedTensor each{std::string(name), DenseTensor(type->first, std::move(shape))};
-    std::memcpy(each.tensor.data.data(), data.data() + first, each.tensor.data.size());
+    std::transform(data.begin() + first, data.begin() + last, each.tensor.data.begin(),
+                   [](char byte) { return static_cast<std::byte>(byte); });
     tensors.push_back(std::move(each));
   }
   return tensors;
