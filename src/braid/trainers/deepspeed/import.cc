@@ -2,15 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 #include <vector>
 
 #include "braid/base/error.h"
 #include "braid/base/file.h"
 #include "braid/base/text.h"
 #include "braid/trainers/deepspeed/ignored_keys.h"
-#include "braid/trainers/exchange/found_file.h"
+#include "braid/trainers/deepspeed/start_line.h"
 #include "braid/trainers/exchange/nested_settings.h"
-#include "braid/trainers/exchange/open_script.h"
 #include "braid/trainers/exchange/signs.h"
 #include "braid/trainers/exchange/started_processes.h"
 
@@ -138,70 +138,14 @@ void note_what_is_otherwise(GivenArguments& given, Import& run) {
   }
 }
 
-/// Whether a text is the line that starts a run of DeepSpeed, and no arguments of
-/// Megatron-DeepSpeed say more of it.
-bool is_start_line(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos || text[first] == '{') return false;
-  return contains(text, "--deepspeed_config") && !contains(text, "pretrain_") &&
-         !contains(text, "-size") && !contains(text, "--num-layers");
-}
-
-/// The run of the file that a start line names, with what the line says beside it.
-Import import_start_line(std::string_view text, const std::string& file,
-                         const ImportChoice& choice) {
-  const ShellScript script = read_script_with_sourced(text, file, choice);
-  for (const ShellCommand& words : script.commands) {
-    const auto option = std::find(words.begin(), words.end(), "--deepspeed_config");
-    if (option == words.end() || option + 1 == words.end()) continue;
-    const std::string path = found_file(option[1], file);
-    if (path.empty()) {
-      throw Error(Where{file, 0, "--deepspeed_config"},
-                  in_quotes(option[1]) + ": there is no such file",
-                  "give it from its folder, or put it beside the script");
-    }
-    const std::string named = read_file(path);
-    if (is_start_line(named)) {
-      throw Error(Where{file, 0, "--deepspeed_config"}, in_quotes(option[1]) + " is no JSON",
-                  "name the file of settings");
-    }
-    Import run = import_deepspeed(named, path, choice);
-    const auto name = std::find_if(words.begin(), words.end(),
-                                   [](const std::string& word) { return word.ends_with(".py"); });
-    run.devices = processes_started({words.begin(), name}, file);
-    // The variable that lets GEMMs of FP32 run in TF32 (as export writes it).
-    const bool wide = run.precision && run.precision->matmul == Dtype::f32;
-    if (wide && contains(text, "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1")) {
-      run.precision = parse_precision("tf32");
-    }
-    return run;
-  }
-  throw Error(Where{file, 0, ""}, "no command names a file behind --deepspeed_config",
-              "give that file");
-}
-
-}  // namespace
-
-bool is_deepspeed(std::string_view text) {
-  if (is_start_line(text)) return true;
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos || text[first] != '{') return false;
-  return has_sign(
-      text, {"\"zero_optimization\"", "\"train_batch_size\"", "\"train_micro_batch_size_per_gpu\"",
-             "\"gradient_accumulation_steps\"", "\"fp16\"", "\"bf16\""});
-}
-
-Import import_deepspeed(std::string_view text, const std::string& file,
-                        const ImportChoice& choice) {
-  if (is_start_line(text)) return import_start_line(text, file, choice);
-  std::vector<Setting> settings = settings_of_json(text, file);
+/// The run that its settings tell; `run` has what is known of it besides.
+Import import_settings(const std::vector<Setting>& settings, const std::string& file, Import run) {
   const auto starts = [&](std::string_view section) {
     return std::any_of(settings.begin(), settings.end(),
                        [&](const Setting& each) { return each.name.starts_with(section); });
   };
   const bool recomputes = starts("activation_checkpointing");
   GivenArguments given = as_arguments(settings, file);
-  Import run;
   run.trainer = "deepspeed";
   run.own_options = kOwnOptions;
   Parallelism& p = run.parallel;
@@ -232,6 +176,45 @@ Import import_deepspeed(std::string_view text, const std::string& file,
   }
   run.unknown = unknown_settings(given);
   return run;
+}
+
+/// The run of the file that a start line names, with what the line says beside it.
+Import import_start_line(std::string_view text, const std::string& file,
+                         const ImportChoice& choice) {
+  const DeepspeedStart start = deepspeed_start(text, file, choice);
+  const std::string named = read_file(start.settings_file);
+  if (is_deepspeed_start(named)) {
+    throw Error(Where{file, 0, "--deepspeed_config"},
+                in_quotes(start.settings_file) + " is no JSON", "name the file of settings");
+  }
+  std::vector<Setting> settings = settings_of_json(named, start.settings_file);
+  Import run;
+  take_trainer_arguments(start.arguments, file, settings, run);
+  run = import_settings(settings, start.settings_file, std::move(run));
+  run.devices = processes_started(start.launcher, file);
+  // The variable that lets GEMMs of FP32 run in TF32 (as export writes it).
+  const bool wide = run.precision && run.precision->matmul == Dtype::f32;
+  if (wide && contains(text, "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1")) {
+    run.precision = parse_precision("tf32");
+  }
+  return run;
+}
+
+}  // namespace
+
+bool is_deepspeed(std::string_view text) {
+  if (is_deepspeed_start(text)) return true;
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos || text[first] != '{') return false;
+  return has_sign(
+      text, {"\"zero_optimization\"", "\"train_batch_size\"", "\"train_micro_batch_size_per_gpu\"",
+             "\"gradient_accumulation_steps\"", "\"fp16\"", "\"bf16\""});
+}
+
+Import import_deepspeed(std::string_view text, const std::string& file,
+                        const ImportChoice& choice) {
+  if (is_deepspeed_start(text)) return import_start_line(text, file, choice);
+  return import_settings(settings_of_json(text, file), file, {});
 }
 
 }  // namespace braid

@@ -1,0 +1,140 @@
+#include "braid/trainers/deepspeed/start_line.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <sstream>
+
+#include "braid/base/error.h"
+#include "braid/base/text.h"
+#include "braid/trainers/exchange/found_file.h"
+#include "braid/trainers/exchange/given_arguments.h"
+#include "braid/trainers/exchange/open_script.h"
+#include "braid/trainers/exchange/signs.h"
+
+namespace braid {
+namespace {
+
+constexpr std::string_view kConfigOption = "--deepspeed_config";
+constexpr std::string_view kTrainerOption = "--deepspeed";
+
+/// What `words` say behind one of the options, or in it behind '='; empty: nothing.
+std::string named_settings(const std::vector<std::string>& words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::size_t equals = words[i].find('=');
+    const std::string name = words[i].substr(0, equals);
+    if (name != kConfigOption && name != kTrainerOption) continue;
+    if (equals != std::string::npos) return words[i].substr(equals + 1);
+    if (i + 1 < words.size() && !words[i + 1].starts_with('-')) return words[i + 1];
+  }
+  return "";
+}
+
+bool says_yes(const std::string& text) {
+  const std::string word = lowered(text);
+  return word == "true" || word == "yes" || word == "1";
+}
+
+/// Whether a line calls DeepSpeed's launcher, behind variables of its own.
+bool calls_launcher(const std::string& line) {
+  std::istringstream words(line);
+  std::string word;
+  while (words >> word && contains(word, "=") && !word.starts_with('-')) {
+  }
+  return word == "deepspeed" || word.ends_with("/deepspeed");
+}
+
+/// Whether a line of the text calls the launcher, or names a file of settings.
+bool starts_deepspeed(std::string_view text) {
+  std::istringstream lines{std::string(text)};
+  for (std::string line; std::getline(lines, line);) {
+    if (calls_launcher(line)) return true;
+    std::istringstream words(line);
+    std::string first;
+    if (!(words >> first) || first.starts_with('#')) continue;
+    std::vector<std::string> all = {first};
+    for (std::string word; words >> word;) all.push_back(word);
+    if (!named_settings(all).empty()) return true;
+  }
+  return false;
+}
+
+/// Whether a flag of Hugging Face's parser is there, bare or with a word that says yes.
+bool is_set(const ShellCommand& arguments, std::string_view name) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::size_t equals = arguments[i].find('=');
+    std::string written = arguments[i].substr(0, equals);
+    std::replace(written.begin(), written.end(), '-', '_');
+    if (written != name) continue;
+    if (equals != std::string::npos) return says_yes(arguments[i].substr(equals + 1));
+    const bool is_bare = i + 1 == arguments.size() || arguments[i + 1].starts_with('-');
+    return is_bare || says_yes(arguments[i + 1]);
+  }
+  return false;
+}
+
+/// A setting that is filled in from an argument.
+struct FilledIn {
+  std::string_view setting, argument;
+};
+constexpr FilledIn kCounts[] = {{"train_micro_batch_size_per_gpu", "--per_device_train_batch_size"},
+                                {"gradient_accumulation_steps", "--gradient_accumulation_steps"}};
+constexpr FilledIn kFlags[] = {{"bf16.enabled", "__bf16"}, {"fp16.enabled", "__fp16"}};
+
+/// Tokens of a sample, as the usual scripts call them (run_clm.py, TRL, FastChat).
+constexpr std::string_view kLengths[] = {"--block_size", "--max_seq_length", "--max_length",
+                                         "--model_max_length"};
+
+}  // namespace
+
+bool is_deepspeed_start(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos || text[first] == '{') return false;
+  return starts_deepspeed(text) && !has_sign(text, {"pretrain_", "-size", "--num-layers"});
+}
+
+DeepspeedStart deepspeed_start(std::string_view text, const std::string& file,
+                               const ImportChoice& choice) {
+  const ShellScript script = read_script_with_sourced(text, file, choice);
+  for (const ShellCommand& words : script.commands) {
+    const std::string named = named_settings(words);
+    if (named.empty()) continue;
+    const std::string path = found_file(named, file);
+    if (path.empty()) {
+      throw Error(Where{file, 0, std::string(kConfigOption)},
+                  in_quotes(named) + ": there is no such file",
+                  "give it from its folder, or put it beside the script");
+    }
+    const auto program = std::find_if(
+        words.begin(), words.end(), [](const std::string& word) { return word.ends_with(".py"); });
+    return {path,
+            {words.begin(), program},
+            {program == words.end() ? program : program + 1, words.end()}};
+  }
+  throw Error(Where{file, 0, ""},
+              "this starts DeepSpeed and names no file of its settings, as --deepspeed_config does",
+              "give that JSON file");
+}
+
+void take_trainer_arguments(const ShellCommand& arguments, const std::string& file,
+                            std::vector<Setting>& settings, Import& run) {
+  constexpr std::int64_t most = 1 << 30;
+  GivenArguments given(arguments, file);
+  for (Setting& setting : settings) {
+    if (setting.value != "auto") continue;
+    for (const auto& [name, argument] : kCounts) {
+      if (setting.name != name) continue;
+      if (const auto count = given.count(argument, 1, most)) setting.value = std::to_string(*count);
+    }
+    for (const auto& [name, argument] : kFlags) {
+      if (setting.name == name && is_set(arguments, argument)) setting.value = "true";
+    }
+  }
+  for (const std::string_view length : kLengths) {
+    if (const auto tokens = given.count(length, 1, most)) run.seq_len = *tokens;
+  }
+  run.model = given.text("--model_name_or_path").value_or("");
+  if (is_set(arguments, "__gradient_checkpointing")) run.parallel.recompute = Recompute::full;
+}
+
+}  // namespace braid
