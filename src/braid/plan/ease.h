@@ -14,14 +14,14 @@ namespace braid {
 /// What a plan asks of those who run it, what counts most first: less is easier.
 struct Ease {
   bool offload = false;     ///< Something lies in host memory.
-  int dimensions = 0;       ///< How many of tp, cp, ep, pp and dp are above 1.
+  int dimensions = 0;       ///< How many of tp, cp, ep and pp are above 1: dp is what they leave.
   bool own_layout = false;  ///< Layers, devices or tensors lie otherwise than trainers put them.
   bool extreme = false;     ///< Of the micro-batch or the chunks, see below.
 
   // NOLINTNEXTLINE(modernize-use-nullptr): misread by clang-tidy 14, there is no pointer here.
   friend auto operator<=>(const Ease&, const Ease&) = default;
 };
-inline constexpr int kPlanDimensions = 5;
+inline constexpr int kPlanDimensions = 4;
 
 /// How much longer than the fastest plan, as a share, an easier one may take. The mean error of
 /// predicted times is several times that (docs/accuracy.md), so that less decides nothing.
@@ -41,11 +41,11 @@ inline constexpr std::int64_t kMostUsualTokens = 65536;
 /// sample; 0, a sample has none: no micro-batch is extreme.
 int most_usual_micro_batch(std::int64_t seq_len);
 
-/// Which of tp, cp, ep, pp and dp are above 1, a bit for each: of any form that has them.
+/// Which of tp, cp, ep and pp are above 1, a bit for each: of any form that has them.
 template <typename Form>
 unsigned parallel_dimensions(const Form& form) {
   unsigned bits = 0;
-  for (const int degree : {form.tp, form.cp, form.ep, form.pp, form.dp}) {
+  for (const int degree : {form.tp, form.cp, form.ep, form.pp}) {
     bits = 2 * bits + (degree > 1 ? 1U : 0U);
   }
   return bits;

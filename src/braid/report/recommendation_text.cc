@@ -17,7 +17,7 @@ namespace {
 std::string reason_text(const Ease& ease, const Ease& other) {
   if (ease.offload != other.offload) return "it keeps nothing in host memory";
   if (ease.dimensions != other.dimensions) {
-    return fmt::format("only {} of TP, CP, EP, PP and DP {} above 1, {} in the fastest",
+    return fmt::format("only {} of TP, CP, EP and PP {} above 1, {} in the fastest",
                        ease.dimensions, ease.dimensions == 1 ? "is" : "are", other.dimensions);
   }
   if (ease.own_layout != other.own_layout)

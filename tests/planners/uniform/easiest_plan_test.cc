@@ -28,7 +28,7 @@ Ease stated_ease(const Plan& plan) {
   const Parallelism& p = plan.parallel;
   Ease ease;
   ease.offload = p.offload_optimizer || p.offload_weights || p.offload_activations;
-  for (const int degree : {p.tp, p.cp, p.ep, p.pp, p.dp}) ease.dimensions += degree > 1 ? 1 : 0;
+  for (const int degree : {p.tp, p.cp, p.ep, p.pp}) ease.dimensions += degree > 1 ? 1 : 0;
   std::vector<std::int32_t> counts(static_cast<std::size_t>(p.pp * p.vp));
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     for (std::size_t c = 0; c < plan.stages[s].chunks.size(); ++c) {

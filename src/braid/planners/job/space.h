@@ -16,7 +16,7 @@ struct SpaceLimits {
   std::int64_t devices = 1;
   std::int64_t devices_per_node = 1;
   std::int64_t least_devices = 1;         ///< Of takes_devices(): plans on fewer do not count.
-  int most_dimensions = kPlanDimensions;  ///< Plans with more of tp, cp, ep, pp, dp above 1 do not.
+  int most_dimensions = kPlanDimensions;  ///< Plans with more of tp, cp, ep, pp above 1 do not.
   std::int64_t global_batch = 1;
   int layers = 1;
   SplitLimits split;

@@ -13,7 +13,7 @@ struct SpacePart : SpaceOptions {
   // NOLINTNEXTLINE(google-explicit-constructor): a space is a part of itself.
   SpacePart(SpaceOptions space) : SpaceOptions(std::move(space)) {}
 
-  int most_dimensions = kPlanDimensions;  ///< Of tp, cp, ep, pp and dp, so many above 1.
+  int most_dimensions = kPlanDimensions;  ///< Of tp, cp, ep and pp, so many above 1.
 };
 
 }  // namespace braid
