@@ -32,6 +32,31 @@ TEST(SteadyState, IsNearTheEventSimulation) {
   }
 }
 
+/// Prompts take most of the time, so that a few sequences, or none, decode while others wait.
+TEST(SteadyState, IsNearTheEventSimulationOfLongPromptsAndFewTokens) {
+  ServingFixture with("llama-3-8b", "dgx-h100:8", "vllm");
+  with.engine.figures.stall = 1;
+  with.engine.figures.wait_steps = 0.5;
+  const StepModel step(with.worker("bf16", {}));
+  for (const double input : {2048.0, 6000.0}) {
+    for (const double concurrency : {2.0, 3.0, 6.0, 12.0, 24.0}) {
+      const WorkerSteps steps(&step, {input, 16, 0}, {input, 32});
+      const ServingTimes mean = steady_state(steps, with.engine.figures, {concurrency});
+      const SimulatedService service{[&](double sequences) {
+                                       return step.time({sequences, input + 8, 0, 0, 0});
+                                     },
+                                     steps.prompts_s(1, with.engine.figures), 32, 16, 0.5};
+      const int requests = static_cast<int>(concurrency) * 50;
+      const SimulatedTimes exact =
+          simulate_closed(service, static_cast<int>(concurrency), requests);
+      const double ttft_s = mean.ttft_s - with.engine.figures.request_s;
+      EXPECT_NEAR(mean.tpot_s / exact.tpot_s, 1, 0.06) << input << " " << concurrency;
+      EXPECT_NEAR(mean.requests_per_s / exact.requests_per_s, 1, 0.06) << input;
+      EXPECT_NEAR(ttft_s / exact.ttft_s, 1, 0.16) << input << " " << concurrency;
+    }
+  }
+}
+
 TEST(SteadyState, FollowsLittlesLaw) {
   const ServingFixture with("llama-3-70b", "dgx-h100:8", "sglang");
   const StepModel step(with.worker("fp8", {4, 1, 1, 4, 1}));

@@ -26,7 +26,8 @@ ServingTimes steady_state(const WorkerSteps& steps, const EngineFigures& figures
   const ServingLayout& layout = steps.step().worker().layout;
   const auto dp = static_cast<double>(layout.dp);
   const auto pp = static_cast<double>(layout.pp);
-  const double output = steps.requests().outputs();
+  // The first token comes with the prompt.
+  const double output = std::max(steps.requests().outputs() - 1, 1.0);
   const double alone_s = steps.prompts_s(1, figures);
   const double most_side = std::clamp(steps.most_side(), 1.0, std::max(1.0, load.concurrency / dp));
   const double most = std::min(steps.limits().sequences, load.concurrency);
@@ -43,11 +44,14 @@ ServingTimes steady_state(const WorkerSteps& steps, const EngineFigures& figures
     const double side = std::clamp(together / dp, 1.0, most_side);
     const double step_s = steps.prompts_s(side, figures);
     const double each_s = step_s / std::min(together, side * dp) / pp;
-    times.tpot_s = decode_s + figures.stall * std::max(sequences - 1, 0.0) * each_s / output;
+    // Of the prompts of a while, those of others: none of them runs beside the own one.
+    const double busy = std::min(times.requests_per_s * each_s, 1.0);
+    const double others = most > 1 ? (most - 1) / (most - busy) : 0;
+    times.tpot_s = decode_s + figures.stall * sequences * others * each_s / output;
     times.requests_per_s = sequences / (output * times.tpot_s);
-    const double busy = std::min(times.requests_per_s * each_s, 0.98);
-    const double queue_s = std::min(busy / (2 * (1 - busy)) * step_s,
-                                    std::max(load.concurrency - 1, 0.0) * each_s / 2);
+    // Requests end, and others come, at the end of steps of decoding: half of those that come
+    // together go before.
+    const double queue_s = sequences * others / output / 2 * each_s;
     times.waiting_s =
         (load.concurrency > 1 ? figures.wait_steps * decode_s * steps.step().step_tokens() : 0) +
         queue_s;

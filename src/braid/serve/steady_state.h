@@ -45,15 +45,21 @@ inline constexpr double kLeastDecoding = 0.05;
 
 /// The mean-field steady state of one worker that does both, prompts and decoding:
 ///
-///     tpot = decode(B) + stall · (B - 1) · prompt / output
-///     rate = B / (output · tpot)
+///     tpot = decode(B) + stall · B · others · prompt / (output - 1)
+///     others = (C - 1) / (C - rate · prompt)
+///     rate = B / ((output - 1) · tpot)
 ///     ttft = request + prompt + wait,    wait = wait_steps · decode(B) + queue
-///     concurrency = B + rate · ttft      unless B is at its limit: then what is over waits
+///     C = concurrency = B + rate · ttft  unless B is at its limit, which C then is: the rest waits
+///
+/// While a sequence decodes it meets the prompts of the C - 1 other requests, none of which runs
+/// beside its own. Requests end, and others come, at the end of a step of decoding: half of those
+/// that come together go before, the `queue`. Within some per cent of a simulation of requests
+/// one by one, whatever prompts and decoding take (tests/serve/steady_state_test.cc).
 ///
 /// A step takes decode(B) times the tokens that it makes of a sequence, 1 without drafts. `prompt`
-/// is a prompt's share of the steps it is in, `queue` that of M/D/1 with the prompts' load but
-/// never more than all prompts under way. Of a benchmark the share `lockstep` of the prompts comes
-/// all at once and waits for half of the others. Cost: kMostSteadySteps interpolations at most.
+/// is a prompt's share of the steps it is in. Of a benchmark the share `lockstep` of the prompts
+/// comes all at once and waits for half of the others. Cost: kMostSteadySteps interpolations at
+/// most.
 ServingTimes steady_state(const WorkerSteps& steps, const EngineFigures& figures,
                           const ServingLoad& load);
 
