@@ -10,6 +10,15 @@
 #include "braid/run/torch/torch_tensor.h"
 
 namespace braid {
+namespace {
+
+/// The memory of a tensor, which stays as long as somebody has this.
+c10::DataPtr memory_of(const torch::Tensor& tensor) {
+  return {tensor.data_ptr(), new torch::Tensor(tensor),
+          [](void* kept) { delete static_cast<torch::Tensor*>(kept); }, c10::kCPU};
+}
+
+}  // namespace
 
 TorchWeights::TorchWeights(const StagedModel& staged, std::span<const ParameterGroup> groups,
                            std::int32_t rank, const TrainingSettings& settings)
@@ -76,14 +85,18 @@ void TorchWeights::add_group(const ParameterGroup& of, const RankProgram& own, s
   group.weight_row = torch::Tensor();
 }
 
+bool TorchWeights::is_as_in_row(const Piece& piece, const torch::Tensor& weight) const {
+  return piece.count == weight.numel() && piece.blocks(weight).size() == 1 &&
+         weight.scalar_type() == row_type() && weight.is_contiguous();
+}
+
 void TorchWeights::lay_in_rows(Group& group, bool weights_too) {
   const torch::NoGradGuard no_gradients;
   std::int64_t first = 0;
   for (Piece& piece : group.pieces) {
     torch::Tensor& weight = values_.at(piece.value);
     const std::int64_t place = std::exchange(first, first + piece.count);
-    const bool is_whole = piece.count == weight.numel() && piece.blocks(weight).size() == 1;
-    if (!is_whole || weight.scalar_type() != row_type()) continue;
+    if (!is_as_in_row(piece, weight)) continue;
     const auto view = [&](const torch::Tensor& row) {
       return row.slice(0, place, place + piece.count).view(weight.sizes()).detach();
     };
@@ -151,9 +164,9 @@ torch::Tensor TorchWeights::row(std::size_t group) const {
 
 void TorchWeights::spread(const Group& group, const torch::Tensor& row) {
   std::int64_t first = 0;
-  const bool is_own = group.weight_row.defined() && row.is_same(group.weight_row);
   for (const Piece& piece : group.pieces) {
-    if (is_own && piece.in_weights) {
+    const void* const place = row.slice(0, first, first + piece.count).data_ptr();
+    if (values_.at(piece.value).data_ptr() == place) {
       first += piece.count;
       continue;
     }
@@ -174,13 +187,17 @@ void TorchWeights::set_row(std::size_t group, const torch::Tensor& row) {
 
 void TorchWeights::gather(std::size_t group, const torch::Tensor& row) {
   const torch::NoGradGuard no_gradients;
+  std::int64_t first = 0;
   for (const Piece& piece : groups_[group].pieces) {
-    torch::Storage storage = values_.at(piece.value).storage();
-    if (storage.nbytes() > 0) continue;
+    const torch::Tensor& value = values_.at(piece.value);
+    torch::Storage storage = value.storage();
+    const std::int64_t place = std::exchange(first, first + piece.count);
     // Graphs of passes that wait for their backward pass refer to the storage: it is filled again.
-    const std::size_t bytes =
-        at(values_.at(piece.value).numel()) * values_.at(piece.value).element_size();
-    storage.set_data_ptr_noswap(c10::GetAllocator(c10::kCPU)->allocate(bytes));
+    if (storage.nbytes() > 0) continue;
+    const std::size_t bytes = at(value.numel()) * value.element_size();
+    storage.set_data_ptr_noswap(is_as_in_row(piece, value)
+                                    ? memory_of(row.slice(0, place, place + piece.count))
+                                    : c10::GetAllocator(c10::kCPU)->allocate(bytes));
     storage.set_nbytes(bytes);
   }
   spread(groups_[group], row);

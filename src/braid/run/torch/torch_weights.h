@@ -73,7 +73,9 @@ class TorchWeights {
     double steps = 0;
   };
   torch::Tensor joined(const Group& group, bool gradients) const;
-  /// Copies a row into the pieces of a group.
+  /// Whether a parameter's numbers, all of them, stand in a row as they do in the parameter.
+  bool is_as_in_row(const Piece& piece, const torch::Tensor& weight) const;
+  /// Copies a row into the pieces of a group, but for those that lie in it.
   void spread(const Group& group, const torch::Tensor& row);
   /// Where pieces can lie in the group's rows, puts their gradients there, and their weights.
   void lay_in_rows(Group& group, bool weights_too);
