@@ -1,7 +1,12 @@
 #include "braid/tune/error_structure.h"
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 #include <random>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -112,6 +117,35 @@ TEST(ErrorStructure, OfTheEvidenceThatComesWithTheProgram) {
   RecordProperty("spread", std::to_string(errors.spread));
   RecordProperty("reach", std::to_string(errors.reach));
   RecordProperty("common", std::to_string(errors.common));
+}
+
+/// How much longer than the fastest the plan takes that is predicted to be the fastest, over jobs
+/// that were measured in four and more ways: what the belief expects, and what was measured.
+TEST(ErrorStructure, ExpectsToLoseWhatMeasuredJobsLost) {
+  std::map<decltype(job_key(std::declval<const RunError&>())), std::vector<const RunError*>> jobs;
+  for (const RunError& run : evidence()) jobs[job_key(run)].push_back(&run);
+  const ErrorStructure errors = error_structure(evidence());
+  double expected = 0, lost = 0, counted = 0;
+  for (const auto& [key, runs] : jobs) {
+    if (runs.size() < 4) continue;
+    std::vector<JobTraits> plans;
+    std::vector<double> predicted_s, measured;
+    for (const RunError* run : runs) {
+      plans.push_back(run->traits);
+      predicted_s.push_back(1 / run->traits.mfu);
+      measured.push_back(std::log(predicted_s.back()) + run->error);
+    }
+    const Belief belief = belief_of(plans, predicted_s, errors);
+    const std::size_t chosen = least_expected(belief);
+    expected += expected_loss(belief, chosen);
+    lost += measured[chosen] - *std::min_element(measured.begin(), measured.end());
+    counted += 1;
+  }
+  EXPECT_GT(counted, 90);
+  EXPECT_GT(expected, 0.8 * lost) << expected / counted;
+  EXPECT_LT(expected, 1.25 * lost) << lost / counted;
+  RecordProperty("expected", std::to_string(expected / counted));
+  RecordProperty("lost", std::to_string(lost / counted));
 }
 
 /// What follows is how well choosing by knowledge gradients does, where the truth is drawn from the

@@ -199,9 +199,9 @@ void print(const Tuning& tuning, const VerbTuneOptions& options) {
   fmt::print(
       "80 % interval: four of five times lie within.\n"
       "Run {}: it is expected to be the fastest. With errors like those of measured runs another "
-      "may turn out faster: on average {} takes {:.1f} % longer than the plan that then is the "
-      "fastest.\n",
-      chosen.name, chosen.name, 100 * std::expm1(tuning.expected_loss));
+      "may turn out faster: on average {} takes {:.1f} % longer than the one of these {} plans "
+      "that then is the fastest.\n",
+      chosen.name, chosen.name, 100 * std::expm1(tuning.expected_loss), tuning.plans.size());
   if (tuning.next.empty()) {
     fmt::print("Measuring another is not expected to gain more than {:.1f} %.\n", 100 * kLeastGain);
     return;
