@@ -73,12 +73,12 @@ for page in "$work"/*.html "$work"/explore*/index.html; do
     cat "$page"
     printf '<script>\n%s\n</script>\n' "$(<scripts/page-check.js)"
   } >"$work/checked.htm"
-  for look in 360,light 400,dark 1000,light 1900,dark; do
+  for look in 390,dark 800,light 1100,dark 1600,light; do
     IFS=, read -r width scheme <<<"$look"
     # 0 is dark, 1 light.
     preferred=--blink-settings=preferredColorScheme=$([[ $scheme == light ]] && echo 1 || echo 0)
     frame "$width" >"$work/frame.htm"
-    browse "$preferred" --window-size=2000,1000 --virtual-time-budget=5000 --enable-logging=stderr \
+    browse "$preferred" --window-size=1700,1000 --virtual-time-budget=5000 --enable-logging=stderr \
       --dump-dom "file://$work/frame.htm" >"$work/laid-out"
     verdict=$(sed -n 's:.*<title>\(.*\)</title>.*:\1:p' "$work/laid-out")
     if [[ -z $verdict ]]; then verdict="faults: the browser said nothing"; fi
