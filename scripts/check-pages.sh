@@ -47,6 +47,8 @@ draw validate tests/validate/published_runs.csv --html "$work/validate.html"
 draw explore examples/explore/hpl.yaml --out "$work/explore"
 draw explore examples/explore/llama-3-70b.yaml --out "$work/explore-models"
 draw explore examples/explore/accelerator.yaml --out "$work/explore-accelerator"
+draw map bert-large --chip phaze-common --seq-len 512 --micro-batch 4 --layer block0 --training \
+  --gantt "$work/cores.html"
 draw map gpt3-175b --chip sn30 --layer block0 --roofline "$work/roofline.svg"
 {
   echo '<!doctype html><meta charset="utf-8"><title></title><body><div style="overflow-x:auto">'
