@@ -75,6 +75,7 @@ int run_list(const ListOptions& options) {
   }
   if (options.what == "chips") {
     std::vector<std::string> names;
+    names.reserve(entries.size());
     for (const auto& [name, description] : entries) names.push_back(name);
     fmt::print("{}", chip_table(names));
     return kFound;

@@ -14,7 +14,7 @@ std::string notes_text(std::span<const std::string> trainer_notes) {
 }
 
 std::string time_heading(const Plan& plan, const Metrics& metrics) {
-  const std::string text = "Where the time goes";
+  constexpr const char* text = "Where the time goes";
   if (plan.stages.size() < 2) return text;
   return fmt::format("{} in the busiest stage, {} of {}", text, metrics.busiest_stage + 1,
                      plan.stages.size());
