@@ -47,6 +47,8 @@ draw validate tests/validate/published_runs.csv --html "$work/validate.html"
 draw explore examples/explore/hpl.yaml --out "$work/explore"
 draw explore examples/explore/llama-3-70b.yaml --out "$work/explore-models"
 draw explore examples/explore/accelerator.yaml --out "$work/explore-accelerator"
+draw map bert-large --chip phaze-common --seq-len 512 --micro-batch 4 --layer block0 --training \
+  --gantt "$work/cores.html"
 draw map gpt3-175b --chip sn30 --layer block0 --roofline "$work/roofline.svg"
 {
   echo '<!doctype html><meta charset="utf-8"><title></title><body><div style="overflow-x:auto">'
@@ -73,12 +75,12 @@ for page in "$work"/*.html "$work"/explore*/index.html; do
     cat "$page"
     printf '<script>\n%s\n</script>\n' "$(<scripts/page-check.js)"
   } >"$work/checked.htm"
-  for look in 360,light 400,dark 1000,light 1900,dark; do
+  for look in 390,dark 800,light 1100,dark 1600,light; do
     IFS=, read -r width scheme <<<"$look"
     # 0 is dark, 1 light.
     preferred=--blink-settings=preferredColorScheme=$([[ $scheme == light ]] && echo 1 || echo 0)
     frame "$width" >"$work/frame.htm"
-    browse "$preferred" --window-size=2000,1000 --virtual-time-budget=5000 --enable-logging=stderr \
+    browse "$preferred" --window-size=1700,1000 --virtual-time-budget=5000 --enable-logging=stderr \
       --dump-dom "file://$work/frame.htm" >"$work/laid-out"
     verdict=$(sed -n 's:.*<title>\(.*\)</title>.*:\1:p' "$work/laid-out")
     if [[ -z $verdict ]]; then verdict="faults: the browser said nothing"; fi

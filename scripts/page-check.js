@@ -38,6 +38,24 @@
       if (!figure.querySelector("svg, canvas")) faults.push(`the chart "${figure.dataset.kind}" is not drawn`);
     }
 
+    // Every chart is explained: by a legend, or by a heading or caption of its own.
+    for (const figure of document.querySelectorAll("figure.chart")) {
+      const before = figure.previousElementSibling;
+      const explained = figure.querySelector("figcaption, .keys") ||
+                        (before && before.matches("h1, h2, h3, .keys, .note"));
+      if (!explained) faults.push(`the chart "${figure.dataset.kind}" has neither legend nor heading`);
+    }
+    // Every axis has a name with a unit, "time, ms". Axes of names have none: their marks say what they are.
+    for (const picture of document.querySelectorAll("svg")) {
+      const axes = picture.querySelectorAll("g.axis").length;
+      const names = [...picture.querySelectorAll("text.axis-name")].map((name) => name.textContent);
+      if (names.length < axes) faults.push(`a picture has ${axes} axes and ${names.length} names of axes`);
+      if (axes > 0) {
+        for (const name of names) if (!/^.+, .+/.test(name)) faults.push(`the axis "${name}" has no unit`);
+      }
+      if (picture.matches(".map") && names.length === 0) faults.push("a map says nothing of its colours, rows and columns");
+    }
+
     // The page is no wider than the window.
     const page = document.documentElement;
     if (page.scrollWidth > window.innerWidth + 1) {

@@ -112,6 +112,9 @@ TEST(Quantity, FormatBytes) {
   EXPECT_EQ(format_bytes(9.999 * 0x1p20), "10.0 MiB");
   EXPECT_EQ(format_bytes(99.96 * 0x1p20), "100 MiB");
   EXPECT_EQ(format_bytes(-2048), "-2.00 KiB");
+  EXPECT_EQ(format_bytes_as(0.25 * 0x1p30, 79.6 * 0x1p30), "0.25 GiB");
+  EXPECT_EQ(format_bytes_as(931 * 0x1p30, 1.36 * 0x1p40), "0.91 TiB");
+  EXPECT_EQ(format_bytes_as(12, 12), "12.00 B");
   EXPECT_EQ(format_bytes(0x1p75), "32768 EiB");
 }
 

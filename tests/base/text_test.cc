@@ -1,6 +1,9 @@
 #include "braid/base/text.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -41,6 +44,24 @@ TEST(Text, QuotedCutsAtCharacters) {
   EXPECT_EQ(in_quotes("abcdef", 3), "'abc…'");
   EXPECT_EQ(in_quotes("aé", 2), "'a…'");
   EXPECT_EQ(in_quotes("aé", 3), "'aé'");
+}
+
+TEST(Text, SortsNamesAsPeopleDo) {
+  std::vector<std::string> names = {"llama-3-70b", "gpt3-1.3b",   "a10",  "gemma-3-1b-mtp", "a2",
+                                    "gemma-3-12b", "llama-3-8b",  "gpt3", "gemma-3-1b",     "a",
+                                    "gpt3-125m",   "deepseek-v3", "a02",  "deepseek-v3-mtp"};
+  std::sort(names.begin(), names.end(),
+            [](const auto& a, const auto& b) { return is_before_naturally(a, b); });
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"a", "a02", "a2", "a10", "deepseek-v3", "deepseek-v3-mtp",
+                                      "gemma-3-1b", "gemma-3-1b-mtp", "gemma-3-12b", "gpt3",
+                                      "gpt3-1.3b", "gpt3-125m", "llama-3-8b", "llama-3-70b"}));
+  // A strict order.
+  for (const std::string& a : names) {
+    for (const std::string& b : names) {
+      EXPECT_EQ(is_before_naturally(a, b) + is_before_naturally(b, a), a == b ? 0 : 1);
+    }
+  }
 }
 
 }  // namespace

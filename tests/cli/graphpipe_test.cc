@@ -136,7 +136,7 @@ TEST(GraphPipe, PlansAreTimedByOtherSchedules) {
         run_braid({"simulate", plan, "--schedule", name, "--trace", trace, "--html", page});
     EXPECT_EQ(drawn.status, 0) << drawn.err;
     EXPECT_THAT(drawn.out, HasSubstr("Trace written to "));
-    EXPECT_THAT(drawn.out, HasSubstr("Timeline written to "));
+    EXPECT_THAT(drawn.out, HasSubstr("Page written to "));
     const auto traced = nlohmann::json::parse(read_file(trace));
     EXPECT_EQ(traced["otherData"]["iteration_time_s"], row["iteration_time_s"]) << name;
     std::set<std::string> kinds;

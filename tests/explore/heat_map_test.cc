@@ -59,6 +59,18 @@ TEST(HeatMap, HasEachPointOnce) {
   for (const char* name : {"flow slow", "plain fast", "torus", "mesh", "thin", "wide", "fold"}) {
     EXPECT_THAT(svg, HasSubstr(name));
   }
+  // Colours, rows and columns say what they are of.
+  EXPECT_THAT(svg, HasSubstr(">Utilisation, share of the peak</text>"));
+  std::string rows;
+  for (std::size_t axis = 2; axis < space.axes.size(); ++axis) {
+    const SpaceAxis& of = space.axes[axis];
+    if (of.values.size() == 1) continue;
+    if (of.place == AxisPlace::row) rows += (rows.empty() ? "" : ", ") + of.name;
+    if (of.place == AxisPlace::column) {
+      EXPECT_THAT(svg, HasSubstr(">" + of.name + "</text>"));
+    }
+  }
+  EXPECT_THAT(svg, HasSubstr(">" + rows + "</text>"));
 }
 
 TEST(HeatMap, PageNeedsNothingFromElsewhere) {

@@ -8,6 +8,7 @@
 
 #include "braid/base/quantity.h"
 #include "braid/plan/outcome.h"
+#include "braid/report/heading.h"
 #include "braid/report/html.h"
 #include "braid/report/html_parts.h"
 #include "braid/report/html_timeline.h"
@@ -193,7 +194,7 @@ TEST(Html, DrawsEveryKindOfScheduleWithItsLegend) {
   };
   const Plan plan = made();
   const auto page_of = [](const Plan& of, const std::string& name) {
-    return timeline_page(draw_order(of, name), name);
+    return timeline_page(draw_order(of, name), name, {});
   };
   const std::string whole = page_of(plan, "1f1b");
   EXPECT_EQ(drawn(whole, EventKind::backward), 16U);
@@ -342,7 +343,14 @@ TEST(Html, FiguresAreThoseOfTheTerminal) {
   const std::string page = html_report(plan);
   const Metrics metrics = measure(plan);
   const std::string time = four_figures(metrics.iteration_time_s) + " s";
-  EXPECT_THAT(text, HasSubstr("Where the time goes (" + time + ")"));
+  const std::string heading =
+      fmt::format("Where the time goes in the busiest stage, {} of 2", metrics.busiest_stage + 1);
+  EXPECT_THAT(text, HasSubstr(heading + " (" + time + ")"));
+  EXPECT_THAT(page, HasSubstr("<h2>" + heading + "</h2>"));
+  Parallelism alone = on_four_devices();
+  alone.pp = 1;
+  const Plan whole = made_plan(alone, 6);
+  EXPECT_EQ(time_heading(whole, measure(whole)), "Where the time goes");
   EXPECT_THAT(page, HasSubstr("<b>" + time + "</b><span>an iteration"));
   EXPECT_THAT(page, HasSubstr("the whole iteration of " + time));
   for (const auto& [name, value] : time_terms(metrics)) {
@@ -369,7 +377,10 @@ TEST(Html, ShowsTheAlternativesThatTheFileHas) {
   found.titles[0] = "<GPUs>";
   const std::string page = html_report(plan, found);
   EXPECT_THAT(page, HasSubstr("<td><b>77777</b></td>"));
-  EXPECT_THAT(page, HasSubstr("<th>&lt;GPUs&gt;</th>"));
+  // What is alike is said once, and not in the table.
+  EXPECT_THAT(page, HasSubstr("All: &lt;GPUs&gt; 4, "));
+  EXPECT_THAT(page, Not(HasSubstr("<th>&lt;GPUs&gt;</th>")));
+  EXPECT_THAT(page, HasSubstr("<th>GBS</th>"));
   EXPECT_THAT(page, Not(HasSubstr("--top 5")));
 }
 
@@ -405,6 +416,36 @@ TEST(Html, SaysWhyItsPlanIsNotTheFastestAsTheTerminalDoes) {
   EXPECT_THAT(plan_text(outcome), HasSubstr(found.proof));
   EXPECT_THAT(found.proof, HasSubstr("The fastest is"));
   EXPECT_THAT(html_report(plan, found), HasSubstr("<p>" + found.proof + "</p>"));
+}
+
+TEST(Html, TimelinesHaveTheNotesOfThePlan) {
+  const Plan plan = made_plan(on_four_devices(), 6);
+  const std::vector<std::string> notes = {"As it comes, <it> lacks this."};
+  const std::string note = "<p class=\"warning\">As it comes, &lt;it&gt; lacks this.</p>";
+  EXPECT_THAT(timeline_page(plan, notes), HasSubstr(note));
+  EXPECT_THAT(timeline_page(draw_order(plan, "gpipe"), "gpipe", notes), HasSubstr(note));
+  EXPECT_THAT(measured_page(plan, simulate(plan), simulate(plan), notes), HasSubstr(note));
+  EXPECT_THAT(timeline_page(plan, {}), Not(HasSubstr("class=\"warning\"")));
+}
+
+// What a stage with nothing to do after its passes waits for is nothing, and not what is left of a
+// difference of equal times. The stage with most to do is the one whose times are given.
+TEST(Metrics, HaveNoResidueOfRounding) {
+  for (int pp = 1; pp <= 5; ++pp) {
+    for (int micro_batches = 1; micro_batches <= 40; ++micro_batches) {
+      Parallelism p;
+      p.pp = pp;
+      p.num_micro_batches = micro_batches;
+      Plan plan = made_plan(p, 7);
+      plan.profile.kinds[1][0].cost.forward.compute_s = 1e-3 / 3;
+      const Metrics metrics = measure(plan);
+      EXPECT_EQ(metrics.dp_comm_s, 0) << pp << " " << micro_batches;
+      const auto layers = [&](std::size_t s) { return plan.stages[s].chunks[0].layers.size(); };
+      for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+        EXPECT_GE(layers(metrics.busiest_stage) + 1, layers(s));
+      }
+    }
+  }
 }
 
 TEST(Table, AlignsByCharactersNotBytes) {
@@ -467,7 +508,7 @@ TEST(Reports, MeasuredPassesAreDrawnBelowThePredictedOnesOnTheirScale) {
     event.end_s *= 3;
   }
   measured.iteration_time_s = measured.end_s = 3 * predicted.end_s;
-  const std::string page = measured_page(plan, predicted, measured);
+  const std::string page = measured_page(plan, predicted, measured, {});
   const auto charts = charts_of(page, "timeline");
   ASSERT_EQ(charts.size(), 2U);
   EXPECT_EQ(charts[0]["end_s"], charts[1]["end_s"]);

@@ -10,6 +10,8 @@
 #include "braid/base/error.h"
 #include "braid/serve/disaggregated.h"
 #include "braid/serve/launch/launch_lines.h"
+#include "braid/serve/planned_worker.h"
+#include "braid/serve/stated_times.h"
 #include "braid/serve/worker_memory.h"
 
 #include "serve/serving_fixture.h"
@@ -261,6 +263,41 @@ TEST(ServingPlan, DisaggregatedIsTheBestOfAllPairsAndNumbersOfWorkers) {
     ASSERT_TRUE(found.plan);
     EXPECT_NEAR(found.plan->requests_per_s_per_device() / most, 1, 1e-9) << ttft_s;
   }
+}
+
+/// The time to the first token is that at the service's own rate: of prompts that wait as in an
+/// M/D/1 queue, and so below the target where decode workers hold the rate down.
+TEST(ServingPlan, DisaggregatedTtftIsThatOfTheRate) {
+  const ServingFixture with("llama-3-8b", "dgx-h100:8", "vllm");
+  int below = 0;
+  for (const double input : {256.0, 1024.0, 4096.0}) {
+    ServingJob job = with.job(input, 256);
+    job.ttft_s = 2;
+    job.tpot_s = 0.015;
+    job.aggregated = false;
+    const ServingOutcome found = plan_serving(job);
+    ASSERT_TRUE(found.plan);
+    const ServingPlan& plan = *found.plan;
+    const PlannedWorker prefill(plan.prefill, job);
+    const StepModel step(prefill.worker);
+    const Engine& engine = *plan.prefill.engine;
+    const double side = std::max(1.0, std::floor(plan.prefill.limits.chunk_tokens / input));
+    const double step_s = step.time({0, 0, side, input, 0});
+    const double all = side * static_cast<double>(plan.prefill.layout.dp * plan.prefill.layout.pp);
+    const double busy =
+        plan.requests_per_s / static_cast<double>(plan.prefill.workers) * step_s / all;
+    const TimeFactors factors =
+        factors_of(engine.corrections, corrected_runs_of(prefill.worker, true));
+    const double ttft_s = factors.ttft * (engine.figures.request_s + engine.figures.handover_s +
+                                          cache_transfer_s(prefill.worker, input) +
+                                          step_s * (1 + busy / (2 * (1 - busy))));
+    EXPECT_NEAR(plan.ttft_s / ttft_s, 1, 1e-9) << input;
+    EXPECT_LE(plan.ttft_s, job.ttft_s) << input;
+    below += plan.ttft_s < 0.99 * job.ttft_s ? 1 : 0;
+    // As it is stated.
+    EXPECT_NEAR(stated_times(plan, job).plan.ttft_s / ttft_s, 1, 1e-9) << input;
+  }
+  EXPECT_GT(below, 0);
 }
 
 TEST(ServingPlan, MoreMemoryBandwidthAndDevicesNeverHurt) {

@@ -119,15 +119,23 @@ std::string three_digits(double value) {
 
 // `scales` from small to large. Takes the largest in which the value is at least 1 after rounding,
 // so that 999,600 is "1.00 M" and not "1000 K".
-std::string scaled(double value, std::span<const Scale> scales) {
-  if (!std::isfinite(value)) return fmt::format("{} {}", value, scales.front().suffix);
+const Scale& scale_of(double value, std::span<const Scale> scales) {
   std::size_t at = 0;
   while (at + 1 < scales.size() &&
          std::abs(value) >= scales[at + 1].factor - 0.5 * scales[at].factor) {
     ++at;
   }
-  return fmt::format("{} {}", three_digits(value / scales[at].factor), scales[at].suffix);
+  return scales[at];
 }
+
+std::string scaled(double value, std::span<const Scale> scales) {
+  if (!std::isfinite(value)) return fmt::format("{} {}", value, scales.front().suffix);
+  const Scale& scale = scale_of(value, scales);
+  return fmt::format("{} {}", three_digits(value / scale.factor), scale.suffix);
+}
+
+constexpr Scale kByteScales[] = {{1, "B"},        {0x1p10, "KiB"}, {0x1p20, "MiB"}, {0x1p30, "GiB"},
+                                 {0x1p40, "TiB"}, {0x1p50, "PiB"}, {0x1p60, "EiB"}};
 
 std::string whole(double value) { return fmt::format("{:.0f}", value); }
 
@@ -249,11 +257,13 @@ std::string_view quantity_example(Unit unit) {
 }
 
 std::string format_bytes(double bytes) {
-  static constexpr Scale kScales[] = {{1, "B"},        {0x1p10, "KiB"}, {0x1p20, "MiB"},
-                                      {0x1p30, "GiB"}, {0x1p40, "TiB"}, {0x1p50, "PiB"},
-                                      {0x1p60, "EiB"}};
   if (std::abs(bytes) < 1024 && bytes == std::floor(bytes)) return whole(bytes) + " B";
-  return scaled(bytes, kScales);
+  return scaled(bytes, kByteScales);
+}
+
+std::string format_bytes_as(double bytes, double largest) {
+  const Scale& scale = scale_of(largest, kByteScales);
+  return fmt::format("{:.2f} {}", bytes / scale.factor, scale.suffix);
 }
 
 std::string format_bytes_per_s(double bytes_per_s) {

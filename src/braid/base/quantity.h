@@ -47,6 +47,9 @@ std::string_view quantity_example(Unit unit);
 
 /// Binary size with three significant digits: "79.6 GiB". Exact integers below 1 KiB: "12 B".
 std::string format_bytes(double bytes);
+/// The same in the unit that `largest` is written in, with two decimals: sizes of one column of a
+/// table, `largest` being the largest of them, "0.25 GiB" below "79.65 GiB".
+std::string format_bytes_as(double bytes, double largest);
 /// Decimal rate: "900 GB/s".
 std::string format_bytes_per_s(double bytes_per_s);
 /// "12.3 ms", "1.23 s", "45.6 us".

@@ -107,4 +107,30 @@ std::string in_quotes(std::string_view text, std::size_t most) {
   return "'" + abbreviated(text, most) + "'";
 }
 
+bool is_before_naturally(std::string_view a, std::string_view b) {
+  const auto number_at = [](std::string_view text, std::size_t& at) {
+    std::size_t end = at;
+    while (end < text.size() && is_digit(text[end])) ++end;
+    std::string_view digits = text.substr(at, end - at);
+    at = end;
+    digits.remove_prefix(std::min(digits.find_first_not_of('0'), digits.size()));
+    return digits;
+  };
+  std::size_t i = 0, j = 0;
+  while (i < a.size() && j < b.size()) {
+    if (is_digit(a[i]) && is_digit(b[j])) {
+      const std::string_view of_a = number_at(a, i), of_b = number_at(b, j);
+      if (of_a.size() != of_b.size()) return of_a.size() < of_b.size();
+      if (of_a != of_b) return of_a < of_b;
+    } else if (a[i] != b[j]) {
+      return a[i] < b[j];
+    } else {
+      ++i;
+      ++j;
+    }
+  }
+  const std::size_t left_of_a = a.size() - i, left_of_b = b.size() - j;
+  return left_of_a != left_of_b ? left_of_a < left_of_b : a < b;
+}
+
 }  // namespace braid

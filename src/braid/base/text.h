@@ -21,6 +21,11 @@ std::string lowered(std::string_view text);
 
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
+/// Whether `a` comes before `b` as people sort names: runs of digits by their value, "llama-3-8b"
+/// before "llama-3-70b", and a name before those that go on from it. A strict order of names that
+/// differ in more than leading zeros; equal bytes decide those.
+bool is_before_naturally(std::string_view a, std::string_view b);
+
 constexpr bool contains(std::string_view text, std::string_view word) {
   return text.find(word) != std::string_view::npos;
 }

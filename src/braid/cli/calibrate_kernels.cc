@@ -10,6 +10,7 @@
 #include "braid/base/json.h"
 #include "braid/base/named_entry.h"
 #include "braid/cli/verbs.h"
+#include "braid/cli/written.h"
 #include "braid/kernels/measured_kernels.h"
 #include "braid/report/table.h"
 
@@ -77,7 +78,7 @@ int calibrate_kernels(const KernelCalibration& options) {
     return kFound;
   }
   print_errors(fits);
-  if (!options.out.empty()) fmt::print("Written to {}, a file for each chip.\n", options.out);
+  say_written_below({{"Kernels", options.out, "a file for each chip"}});
   return kFound;
 }
 

@@ -1,6 +1,9 @@
 #include "braid/cli/checked_plan.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -28,7 +31,15 @@ CheckedOutcome plan_and_check(const LoadedJob& loaded, const PlannerEntry& plann
                               const Progress& progress) {
   CheckedOutcome checked;
   const auto start = std::chrono::steady_clock::now();
-  checked.outcome = planner.plan(loaded.job, loaded.system, loaded.space, loaded.budget, progress);
+  // Some of what is found besides may tell nobody anything: more is asked for than is shown.
+  PlannerOptions space = loaded.space;
+  if (space.top > 1) space.top += space.top / 2 + 1;
+  checked.outcome = planner.plan(loaded.job, loaded.system, space, loaded.budget, progress);
+  leave_out_idle_trades(checked.outcome);
+  std::vector<Candidate>& candidates = checked.outcome.candidates;
+  const auto most = static_cast<std::size_t>(std::max<std::int64_t>(1, loaded.space.top));
+  if (candidates.size() > most)
+    candidates.erase(candidates.begin() + static_cast<std::ptrdiff_t>(most), candidates.end());
   checked.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   checked.outcome.trainer_notes = loaded.trainer_notes;
   std::vector<std::string>& assumptions = checked.outcome.assumptions;

@@ -15,7 +15,7 @@ Json to_json(const ConfigurationChange& change, double before_s) {
   json["change_s"] = change.time_s - before_s;
   json["peak_memory_bytes"] = change.peak_memory_bytes;
   json["fits"] = change.fits;
-  json["parallel"] = to_json(change.after.parallel);
+  json["parallel"] = form_to_json(change.after.parallel);
   return json;
 }
 

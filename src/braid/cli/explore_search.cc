@@ -12,6 +12,7 @@
 #include "braid/base/quantity.h"
 #include "braid/cli/point_json.h"
 #include "braid/cli/verb.h"
+#include "braid/cli/written.h"
 #include "braid/explore/findings_csv.h"
 #include "braid/explore/findings_table.h"
 #include "braid/explore/search_page.h"
@@ -170,6 +171,9 @@ int run_search(const Space& space, PointStore* store, const ExploreSearchOptions
     }
     if (!assumptions.empty()) fmt::print("\nAssumed:\n");
     for (const std::string& line : assumptions) fmt::print("  {}\n", line);
+    say_written_below({{"Points and page", options.out,
+                        fmt::format("open {}/index.html in a browser", options.out)},
+                       {"Plans", options.plans}});
   }
   return exit_status(found);
 }

@@ -13,6 +13,7 @@
 #include "braid/base/quantity.h"
 #include "braid/chip/cores/schedule_cores.h"
 #include "braid/cli/verb.h"
+#include "braid/cli/written.h"
 #include "braid/graph/training.h"
 #include "braid/profile/core_layer.h"
 #include "braid/profile/layer_profile.h"
@@ -243,6 +244,7 @@ int map_on_cores(const Graph& graph, const Chip& chip, const CoreMapOptions& opt
     fmt::print("\n{}", layers_text(layers));
   } else {
     print_layer(chip, layers.front());
+    say_written_below({written_picture(options.gantt)});
   }
   return kFound;
 }

@@ -45,6 +45,7 @@ Json metrics_to_json(const Candidate& candidate, double bound_s) {
   time["offload_s"] = metrics.offload_s;
   time["optimizer_s"] = metrics.optimizer_s;
   json["time"] = std::move(time);
+  json["busiest_stage"] = metrics.busiest_stage;
   return json;
 }
 
@@ -161,12 +162,18 @@ Json objective_to_json(const Outcome& outcome) {
 
 }  // namespace
 
+Json form_to_json(const Parallelism& parallel) {
+  Json json = to_json(parallel);
+  if (parallel.pp == 1) json["schedule"] = nullptr;
+  return json;
+}
+
 Json candidate_to_json(const Candidate& candidate, const LowerBound& bound) {
   Json json = metrics_to_json(candidate, bound.time_s);
   json["confidence"] = confidence_to_json(candidate.plan, candidate.metrics);
   json["global_batch"] = candidate.plan.global_batch;
   json["devices_used"] = devices_used(candidate.plan);
-  json["parallel"] = to_json(candidate.plan.parallel);
+  json["parallel"] = form_to_json(candidate.plan.parallel);
   json["uniform"] = is_uniform(candidate.plan);
   json["stages"] = stages_to_json(candidate.plan);
   json["bound_by"] = bound.binding;
@@ -192,7 +199,7 @@ Json outcome_to_json(const Outcome& outcome, const std::string& planner, double 
     json["trainer"] = best.plan.trainer.name;
     json["global_batch"] = best.plan.global_batch;
     json["seq_len"] = best.plan.seq_len;
-    json["parallel"] = to_json(best.plan.parallel);
+    json["parallel"] = form_to_json(best.plan.parallel);
     json["uniform"] = is_uniform(best.plan);
     json["stages"] = stages_to_json(best.plan);
   } else {
@@ -226,7 +233,7 @@ Json outcome_to_json(const Outcome& outcome, const std::string& planner, double 
     part["gap"] = gap_to_json(rows[i]);
     part["confidence"] = confidence_to_json(candidate.plan, candidate.metrics);
     part["told_apart"] = !std::binary_search(alike.begin(), alike.end(), i);
-    part["parallel"] = to_json(candidate.plan.parallel);
+    part["parallel"] = form_to_json(candidate.plan.parallel);
     json["alternatives"].push_back(std::move(part));
   }
   json["trainer_notes"] = outcome.trainer_notes;
@@ -248,7 +255,7 @@ Json compare_row(const CheckedOutcome& checked, const std::string& planner, doub
     json["peak_memory_bytes"] = best.metrics.peak_memory_bytes;
     json["mfu"] = mfu_to_json(best);
     json["devices_used"] = devices_used(best.plan);
-    json["parallel"] = to_json(best.plan.parallel);
+    json["parallel"] = form_to_json(best.plan.parallel);
     json["uniform"] = is_uniform(best.plan);
     json["stages"] = stages_to_json(best.plan);
     json["assumptions"] = outcome.assumptions;

@@ -124,11 +124,16 @@ std::string reference_text(const char* whose, const PhazeReference& other) {
 std::string stages_table(const PhazePlacement& placement) {
   std::vector<std::vector<std::string>> rows = {
       {"stage", "layers", "devices", "branches", "forward", "backward", "memory"}};
+  double most_bytes = 0;
+  for (const PhazeStage& stage : placement.stages) {
+    most_bytes = std::max(most_bytes, stage.peak_bytes);
+  }
   for (std::size_t s = 0; s < placement.stages.size(); ++s) {
     const PhazeStage& stage = placement.stages[s];
     rows.push_back({std::to_string(s + 1), ranges_text(stage.layers), std::to_string(stage.devices),
                     std::to_string(stage.branches), format_seconds(stage.forward_s),
-                    format_seconds(stage.backward_s), format_bytes(stage.peak_bytes)});
+                    format_seconds(stage.backward_s),
+                    format_bytes_as(stage.peak_bytes, most_bytes)});
   }
   return text_table(rows);
 }
@@ -136,8 +141,13 @@ std::string stages_table(const PhazePlacement& placement) {
 std::string runs_table(const PhazeAnswer& answer) {
   std::vector<std::vector<std::string>> rows = {
       {"memory", "activations", "s per batch", "simulated", "plan", "profile"}};
+  double most_bytes = 0;
   for (const PhazeRun& run : answer.runs) {
-    std::vector<std::string> row = {format_bytes(run.problem.memory_bytes), kept_text(run.problem)};
+    most_bytes = std::max(most_bytes, run.problem.memory_bytes);
+  }
+  for (const PhazeRun& run : answer.runs) {
+    std::vector<std::string> row = {format_bytes_as(run.problem.memory_bytes, most_bytes),
+                                    kept_text(run.problem)};
     if (run.placement.has_value()) {
       row.push_back(fmt::format("{:.6g}", formula_s(answer, *run.placement)));
       row.push_back(fmt::format("{:.6g}", run.simulated_s));

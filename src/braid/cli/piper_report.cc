@@ -1,5 +1,6 @@
 #include "braid/cli/piper_report.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -154,6 +155,10 @@ std::string piper_text(const PiperProblem& problem, const PiperSolution& solutio
                        const ProfileOptions& o, const std::string& planner) {
   std::vector<std::vector<std::string>> rows = {
       {"stage", "layers", "dp", "tp", "time", "memory", "options"}};
+  double most_bytes = 0;
+  for (const PiperStage& stage : solution.stages) {
+    most_bytes = std::max(most_bytes, stage.memory_bytes);
+  }
   for (std::size_t s = 0; s < solution.stages.size(); ++s) {
     const PiperStage& stage = solution.stages[s];
     std::string used;
@@ -162,7 +167,7 @@ std::string piper_text(const PiperProblem& problem, const PiperSolution& solutio
     }
     rows.push_back({std::to_string(s + 1), ranges_text(stage.nodes), dp_text(solution, s),
                     std::to_string(stage.tp), fmt::format("{:.6g} {}", stage.time, o.time_unit),
-                    format_bytes(stage.memory_bytes), used});
+                    format_bytes_as(stage.memory_bytes, most_bytes), used});
   }
   std::string text = fmt::format(
       "{}: time per sample {:.9g} {} on {} of {} devices, {} micro-batches in flight of {}\n"

@@ -11,6 +11,7 @@
 #include "braid/cli/phaze_report.h"
 #include "braid/cli/profile_job.h"
 #include "braid/cli/verbs.h"
+#include "braid/cli/written.h"
 #include "braid/planners/phaze/from_profile.h"
 #include "braid/planners/phaze/placement.h"
 #include "braid/planners/piper/from_profile.h"
@@ -255,6 +256,7 @@ int plan_phaze_profile(const ProfileOptions& options, const AnswerOutput& to,
     fmt::print("{}", to_text(out));
   } else if (best.placement.has_value()) {
     fmt::print("{}{}", phaze_text(options, answer, references_of(options, best)), plan_line(made));
+    say_written_below({{"Plan", to.file}});
   } else {
     fmt::print(stderr, "braid: no plan{}: {}\n", best.shortfall->proven ? "" : " found",
                best.shortfall->reason);

@@ -15,6 +15,7 @@
 #include "braid/cli/piper_report.h"
 #include "braid/cli/profile_job.h"
 #include "braid/cli/verbs.h"
+#include "braid/cli/written.h"
 #include "braid/planners/phaze/problem.h"
 #include "braid/planners/phaze_as_piper.h"
 #include "braid/planners/piper/from_profile.h"
@@ -269,6 +270,7 @@ int plan_piper_profile(const ProfileOptions& given, const Document& document,
   } else if (status == kFound) {
     fmt::print("{}{}", piper_text(problem, solution, options, planner), plan_line(made));
     if (!assumption.empty()) fmt::print("Assumed: {}\n", assumption);
+    say_written_below({{"Plan", to.file}, {"Table", options.table}});
   } else {
     fmt::print(stderr, "braid: no plan: {}\n",
                status == kExhausted ? "the budget is used up" : solution.reason);

@@ -16,6 +16,7 @@
 #include "braid/base/folder.h"
 #include "braid/base/json.h"
 #include "braid/cli/verbs.h"
+#include "braid/cli/written.h"
 #include "braid/report/table.h"
 #include "braid/serve/engine_fit.h"
 #include "braid/trust/serving_interval.h"
@@ -238,6 +239,8 @@ int calibrate_serving(const std::string& text, const std::string& file,
     }
   }
   if (options.cross_validate) print_held_out(runs, held_out, evidence);
+  say_written_below(
+      {{"Engines", out, "a file for each"}, {"Errors of the runs", options.evidence}});
   return kFound;
 }
 

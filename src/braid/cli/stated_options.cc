@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "braid/base/counted.h"
 #include "braid/base/error.h"
 #include "braid/base/file.h"
 #include "braid/base/text.h"
@@ -384,13 +385,24 @@ void take_accumulation(const Import& run, const JobOptions& options, LoadedJob& 
 
 namespace {
 
-/// What the samples of a data-parallel rank make when they are split as the run says; 1 where
-/// they do not divide.
-int micro_batch_of(const Import& run, const Parallelism& p, const StatedDefaults& defaults) {
-  const std::int64_t pieces = data_parallel_ranks(p, &run, defaults.devices) * run.steps_of_batch;
-  const std::int64_t size =
-      defaults.global_batch % pieces == 0 ? defaults.global_batch / pieces : 1;
-  return static_cast<int>(std::min<std::int64_t>(size, std::numeric_limits<int>::max()));
+/// The micro-batch of a run that does not say it: what the samples of a data-parallel rank make
+/// when they are split as the run says, where it does and they divide. Returns what was taken, and
+/// why.
+std::string take_micro_batch(const Import& run, const StatedDefaults& defaults, Parallelism& p) {
+  const auto taken = [&p](const std::string& why) {
+    return fmt::format("--micro-batch: {}, {}", p.micro_batch, why);
+  };
+  if (run.steps_of_batch == 0) return taken("as nothing says it");
+  const std::int64_t replicas = data_parallel_ranks(p, &run, defaults.devices);
+  const std::int64_t pieces = replicas * run.steps_of_batch;
+  const bool divides = defaults.global_batch % pieces == 0;
+  const std::int64_t size = divides ? defaults.global_batch / pieces : 1;
+  p.micro_batch = static_cast<int>(std::min<std::int64_t>(size, std::numeric_limits<int>::max()));
+  const std::string split =
+      fmt::format("the batch of {} {} {} of {}", defaults.global_batch,
+                  divides ? "split over" : "does not divide over", counted(replicas, "replica"),
+                  counted(run.steps_of_batch, "step"));
+  return taken(divides ? split : "as " + split);
 }
 
 }  // namespace
@@ -434,8 +446,7 @@ StatedConfiguration stated_configuration(const JobOptions& job, const StatedOpti
     p.offload_weights = true;
   }
   if (run != nullptr && !run->says_micro_batch && job.micro_batch.list().empty()) {
-    if (run->steps_of_batch > 0) p.micro_batch = micro_batch_of(*run, p, defaults);
-    not_given.push_back(fmt::format("--micro-batch: {}", p.micro_batch));
+    not_given.push_back(take_micro_batch(*run, defaults, p));
   }
   if (!job.whole_experts.empty()) p.whole_experts = job.whole_experts == "on";
   p.whole_experts = p.whole_experts && p.tp > 1;

@@ -4,16 +4,25 @@
 
 #include <fmt/format.h>
 
+#include "braid/base/document.h"
 #include "braid/base/error.h"
 #include "braid/plan/plan_json.h"
+#include "braid/report/alternatives.h"
 #include "braid/verify/verify.h"
 
 namespace braid {
 
-ValidPlan read_valid_plan(const std::string& path) { return valid_plan(read_plan(path), path); }
+ValidPlan read_valid_plan(const std::string& path) {
+  const Document document = Document::parse_file(path);
+  Plan plan = plan_from_json(document.root());
+  const Alternatives alternatives = alternatives_from_json(document.root());
+  ValidPlan valid = valid_plan(std::move(plan), path);
+  valid.notes.insert(valid.notes.end(), alternatives.notes.begin(), alternatives.notes.end());
+  return valid;
+}
 
 ValidPlan valid_plan(Plan plan, const std::string& path) {
-  ValidPlan valid{std::move(plan), {}};
+  ValidPlan valid{std::move(plan), {}, {}};
   for (const Check& check : verify(valid.plan).checks) {
     if (check.holds) continue;
     if (check.name == "memory") {
@@ -28,6 +37,7 @@ ValidPlan valid_plan(Plan plan, const std::string& path) {
                 "the plan fails the check '" + check.name + "': " + check.detail,
                 "braid verify lists all checks");
   }
+  valid.notes = valid.warnings;
   return valid;
 }
 

@@ -12,6 +12,8 @@ namespace braid {
 struct ValidPlan {
   Plan plan;
   std::vector<std::string> warnings;  ///< What the verifier has against it.
+  /// For a page of the plan: these, and what its file says of the trainer (Alternatives::notes).
+  std::vector<std::string> notes;
 };
 
 /// Throws Error with the first check that fails, naming the file.

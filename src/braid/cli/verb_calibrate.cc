@@ -14,6 +14,7 @@
 #include "braid/cli/text_option.h"
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
+#include "braid/cli/written.h"
 #include "braid/report/table.h"
 #include "braid/serve/served_rows.h"
 #include "braid/validate/accuracy_text.h"
@@ -188,13 +189,11 @@ int run(const CalibrateOptions& options) {
     return kFound;
   }
   for (const ChipCalibration& fit : fits) print(fit);
-  if (options.out.empty()) {
-    fmt::print("\n{}", text);
-  } else {
-    fmt::print("Written to {}; use it with --calibration.\n", options.out);
-  }
+  if (options.out.empty()) fmt::print("\n{}", text);
   if (options.cross_validate) print(left_out);
   if (!evidence.empty()) print(coverage_of(evidence));
+  say_written_below({{"Calibration", options.out, "plan with it by --calibration " + options.out},
+                     {"Errors of the runs", options.evidence}});
   return kFound;
 }
 
@@ -202,24 +201,29 @@ int run(const CalibrateOptions& options) {
 
 Run add_calibrate(CLI::App& app) {
   auto options = std::make_shared<CalibrateOptions>();
-  Verb verb(
-      app, "calibrate",
-      "Fit chips' and networks' efficiencies to measured runs, or forms of kernels to tables");
+  Verb verb(app, "calibrate", "Fit what chips and networks achieve to measured runs");
   verb.footer(
       "Example:\n  braid calibrate runs.csv --out ours.yaml\n  braid plan MODEL --cluster C "
-      "--global-batch N --calibration ours.yaml\n\nA dozen runs of different sizes and splits are "
-      "enough. The file: docs/file-formats.md, \"Calibration\". Kernels: docs/kernels.md.");
-  verb.add_option("RUNS", options->runs, "CSV of measured runs");
+      "--global-batch N --calibration ours.yaml\n\nThe file has shares of the peak that GEMMs, "
+      "attention, memory and networks reach, chip by chip. A dozen runs of different sizes and "
+      "splits are enough. Runs of serving engines fit the engines' figures instead, and --kernels "
+      "single kernels' times. docs/file-formats.md has the columns (\"Measured runs\") and the "
+      "result (\"Calibration\"), docs/serving.md and docs/kernels.md the others.");
+  verb.add_option("RUNS", options->runs,
+                  "CSV of measured runs, of training or of a serving engine");
   add_text(verb, "--kernels", options->kernels,
-           "Fit kernels to the tables of this folder instead; --out is then a folder too");
-  add_text(verb, "--source", options->source, "Whose measurements the tables of kernels are");
-  verb.add_option("--chip", options->chip, "Only this chip");
-  verb.add_option("--out,-o", options->out,
-                  "Write the figures here rather than print them; of serving engines a folder");
+           "Fit kernels to the tables of this folder instead of runs; --out is then a folder too");
+  add_text(verb, "--source", options->source,
+           "With --kernels: whose measurements they are, to be named in the files");
+  verb.add_option("--chip", options->chip, "Fit this chip alone (default: each that has runs)");
+  add_output_file(
+      verb, "-o,--out", options->out,
+      "Write the figures here (default: they are printed); of serving engines a folder");
   verb.add_flag("--cross-validate", options->cross_validate,
-                "Say how far off each dataset is when the others alone are fitted");
+                "Also say how far off the runs of each dataset are with figures that are fitted to "
+                "all others");
   add_output_file(verb, "--evidence", options->evidence,
-                  "Write how far off each run is, which intervals depend on, to this file");
+                  "Write how far off each run is (CSV), which the 80 % intervals come from");
   verb.add_flag("--json", options->json, "Print exactly one JSON object");
   return [options] { return run(*options); };
 }

@@ -18,6 +18,7 @@
 #include "braid/cli/text_option.h"
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
+#include "braid/cli/written.h"
 #include "braid/evaluate/evaluation.h"
 #include "braid/plan/direct_stages.h"
 #include "braid/plan/model_shape.h"
@@ -269,6 +270,7 @@ int run_stated(EvaluateOptions options, const Verb& verb, const std::optional<Im
     fmt::print("{}", to_text(to_json(evaluation)));
   } else {
     fmt::print("{}", evaluation_text(evaluation));
+    say_written_below({{"Plan", options.output}});
   }
   return status;
 }
@@ -312,7 +314,7 @@ Run add_evaluate(CLI::App& app) {
                 "What the best may have of --" + name)
         .group(kLimits);
   }
-  add_output_file(verb, "-o,--output", options->output, "Write the configuration as a plan's JSON")
+  add_output_file(verb, "-o,--out", options->output, "Write the configuration as a plan's JSON")
       .group("Output");
   add_run_cost_options(verb, options->run);
   options->of_services = add_serving_options(verb, options->service.asked, kServices);

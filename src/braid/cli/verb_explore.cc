@@ -24,6 +24,7 @@
 #include "braid/cli/text_option.h"
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
+#include "braid/cli/written.h"
 #include "braid/explore/explore_page.h"
 #include "braid/explore/findings.h"
 #include "braid/explore/findings_csv.h"
@@ -236,6 +237,11 @@ int run(const ExploreOptions& options) {
     fmt::print("{}", to_text(to_json(space, findings, options.plans)));
   } else {
     print(space, findings);
+    const bool pictured = results.size() <= kMostPictured;
+    say_written_below(
+        {{pictured ? "Points, page and pictures" : "Points", options.out,
+          pictured ? fmt::format("open {}/index.html in a browser", options.out) : ""},
+         {"Plans", plans}});
   }
   if (std::any_of(results.begin(), results.end(), is_found)) return kFound;
   const bool exhausted = std::any_of(results.begin(), results.end(), [](const auto& result) {
@@ -248,23 +254,30 @@ int run(const ExploreOptions& options) {
 
 Run add_explore(CLI::App& app) {
   auto options = std::make_shared<ExploreOptions>();
-  Verb verb(app, "explore", "Sweep models, chips, memories, networks and links, planning each");
+  Verb verb(app, "explore",
+            "Plan all systems of a space and compare them, or search it for the best");
   verb.footer(
-      "Example:\n  braid explore examples/explore/llama-3-70b.yaml --out sweep --plans\n\nWrites "
-      "points.csv, pareto.csv, ratios.csv, index.html with heat maps (also as SVG) and "
-      "points.sqlite into the folder of --out. A sweep that was interrupted "
-      "continues when it is started again with the same --out.");
+      "Example:\n  braid explore examples/explore/llama-3-70b.yaml --out sweep --plans\n\nA space "
+      "says in YAML which models, chips, memories, networks and links are combined; "
+      "docs/explore.md has its keys. Into the folder of --out go points.csv, pareto.csv, "
+      "ratios.csv, a page (index.html) with heat maps, which are SVG files too, and "
+      "points.sqlite, from which the same command goes on after an interruption. A space with "
+      "'search' is not planned in full: there best.csv takes the place of pareto.csv and "
+      "ratios.csv.");
   verb.add_option("SPACE", options->space, "The space to explore (YAML)").required();
-  add_output_file(verb, "--out", options->out, "Folder for results");
+  add_output_file(verb, "-o,--out", options->out, "Folder for results (default: they are printed)");
   verb.add_flag("--plans", options->plans,
-                "Keep the plan of every point in plans/ of --out, for verify, report and export");
+                "Keep the plan of every point in plans/ of the folder of --out, for verify, report "
+                "and export");
   verb.add_flag("--joint", options->joint,
-                "Of a space with a search: also what choosing the system first, and the plan "
-                "afterwards, comes to");
+                "Of a space with 'search': also say how much is lost by choosing the system first, "
+                "for a fixed plan, and its own plan afterwards");
   add_count(verb, "--hysteresis", options->hysteresis, 1, 1000,
-            "Of a space with a search over architectures: also what is found by Phaze's rule, to "
-            "stop when the best of so many buckets of area in a row get no better (Phaze: 5 or 6)");
-  add_count(verb, "--threads", options->threads, 1, 1024, "Threads (default: all cores)");
+            "Of a space with 'search' and 'architectures': also say what Phaze's own search finds, "
+            "which goes down in area and stops after N buckets of equal area without a better one "
+            "(Phaze: 5 or 6)");
+  add_count(verb, "--threads", options->threads, 1, 1024,
+            "Threads; results do not depend on it (default: all cores)");
   verb.add_flag("--progress", options->progress, "Show progress even when not on a terminal");
   verb.add_flag("--json", options->json, "Print exactly one JSON object");
   return [options] { return run(*options); };

@@ -18,6 +18,7 @@
 #include "braid/cli/valid_plan.h"
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
+#include "braid/cli/written.h"
 #include "braid/plan/plan_json.h"
 #include "braid/report/alternatives.h"
 #include "braid/report/html.h"
@@ -38,7 +39,7 @@ void check_output(const ExportOptions& options) {
   if (options.output == "-" || !std::filesystem::equivalent(options.plan, options.output, failed)) {
     return;
   }
-  throw Error(Where{"", 0, "--output"}, "it is the plan's own file", "name another file");
+  throw Error(Where{"", 0, "--out"}, "it is the plan's own file", "name another file");
 }
 
 int run_export(const ExportOptions& options) {
@@ -51,6 +52,7 @@ int run_export(const ExportOptions& options) {
       std::find(trainers.begin(), trainers.end(), options.target) != trainers.end();
   const std::string change = is_trainer ? change_of_trainer(valid.plan, options.target) : "";
   write_file(options.output, result.text);
+  say_written({"The plan for " + options.target, options.output});
   print_warnings(valid.warnings);
   if (!change.empty()) fmt::print(stderr, "braid: note: {}\n", change);
   print_warnings(result.warnings);
@@ -73,10 +75,7 @@ int run_report(const ExportOptions& options) {
   const bool named = !options.output.empty();
   const std::string file = named ? options.output : "report.html";
   write_file(file, html_report(valid.plan, alternatives, run));
-  if (file != "-") {
-    fmt::print("The page of the plan is written to {}{}: open it in a browser.\n", file,
-               named ? "" : " (-o names another file)");
-  }
+  say_written({"Page", file, std::string(kOpenPage) + (named ? "" : " (-o names another file)")});
   print_warnings(valid.warnings);
   return kFound;
 }
@@ -95,8 +94,7 @@ Run add_export(CLI::App& app) {
   verb.add_option("--to", options->target, "The trainer, or pytorch")
       .required()
       .one_of(export_targets());
-  add_output_file(verb, "-o,--output", options->output,
-                  "Where to write (default: standard output)");
+  add_output_file(verb, "-o,--out", options->output, "Where to write (default: standard output)");
   return [options] { return run_export(*options); };
 }
 
@@ -105,7 +103,7 @@ Run add_report(CLI::App& app) {
   Verb verb(app, "report", "Write a plan as a page for a browser");
   verb.footer("Example:\n  braid report plan.json -o report.html");
   verb.add_option("PLAN", options->plan, "Plan JSON, as braid plan -o writes it").required();
-  add_output_file(verb, "-o,--output", options->output, "Where to write (default: report.html)");
+  add_output_file(verb, "-o,--out", options->output, "Where to write (default: report.html)");
   add_run_cost_options(verb, options->run);
   return [options] { return run_report(*options); };
 }

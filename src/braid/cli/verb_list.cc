@@ -1,9 +1,14 @@
+#include <algorithm>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "braid/base/json.h"
 #include "braid/base/quantity.h"
+#include "braid/base/text.h"
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
 #include "braid/frontend/model.h"
@@ -15,17 +20,18 @@
 namespace braid {
 namespace {
 
-/// Name, 16-bit peak, main memory, power and description of every chip.
-std::string chip_table() {
+/// Name, 16-bit peak, main memory, power and description of chips.
+std::string chip_table(const std::vector<std::string>& names) {
   std::vector<std::vector<std::string>> rows = {
-      {"name", "16-bit TFLOP/s", "memory", "bandwidth", "power", "description"}};
-  for (const std::string& name : chip_names()) {
+      {"name", "16-bit TFLOP/s", "memory, GiB", "bandwidth, GB/s", "power, W", "description"}};
+  for (const std::string& name : names) {
     const Chip chip = load_chip(name);
     const auto bf16 = matmul_peak(chip, Dtype::bf16);
     const double peak = bf16 ? *bf16 : matmul_peak(chip, Dtype::f16).value_or(0);
-    rows.push_back({name, fmt::format("{:.4g}", peak / 1e12), format_bytes(chip.memory.bytes),
-                    format_bytes_per_s(chip.memory.bytes_per_s),
-                    chip.power_w ? fmt::format("{:g} W", *chip.power_w) : "-", chip.description});
+    rows.push_back({name, fmt::format("{:.4g}", peak / 1e12),
+                    fmt::format("{:.1f}", chip.memory.bytes / kGiB),
+                    fmt::format("{:.0f}", chip.memory.bytes_per_s / 1e9),
+                    chip.power_w ? fmt::format("{:.0f}", *chip.power_w) : "-", chip.description});
   }
   return text_table(rows);
 }
@@ -56,6 +62,8 @@ int run_list(const ListOptions& options) {
       entries.emplace_back(std::string(entry.name), std::string(entry.description));
     }
   }
+  std::sort(entries.begin(), entries.end(),
+            [](const auto& a, const auto& b) { return is_before_naturally(a.first, b.first); });
   if (options.json) {
     Json json = Json::object();
     json[options.what] = Json::array();
@@ -66,7 +74,10 @@ int run_list(const ListOptions& options) {
     return kFound;
   }
   if (options.what == "chips") {
-    fmt::print("{}", chip_table());
+    std::vector<std::string> names;
+    names.reserve(entries.size());
+    for (const auto& [name, description] : entries) names.push_back(name);
+    fmt::print("{}", chip_table(names));
     return kFound;
   }
   std::vector<std::vector<std::string>> rows = {{"name", "description"}};

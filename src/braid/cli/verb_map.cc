@@ -21,6 +21,7 @@
 #include "braid/cli/text_option.h"
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
+#include "braid/cli/written.h"
 #include "braid/dataflow/dataflow_plan.h"
 #include "braid/frontend/model.h"
 #include "braid/graph/working_precision.h"
@@ -358,6 +359,9 @@ int run_setup(const MapOptions& options, const DataflowSetup& setup) {
     fmt::print("{}", to_text(to_json(plan, wall_s, networks)));
   } else {
     print(options, plan, networks);
+    if (!plan.outcome.mapping.partition_of.empty()) {
+      say_written_below({{"Picture", options.roofline}});
+    }
   }
   return exit_status(plan);
 }

@@ -20,6 +20,7 @@
 #include "braid/cli/text_option.h"
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
+#include "braid/cli/written.h"
 #include "braid/machine/measure_links.h"
 #include "braid/machine/measure_operators.h"
 #include "braid/machine/system_text.h"
@@ -197,10 +198,10 @@ int run(const VerbMeasureOptions& options) {
     fmt::print("{}", to_text(to_json(machine, unmeasured)));
   } else if (options.out != "-") {
     print(machine, unmeasured);
-    if (!options.out.empty()) {
-      fmt::print("\nWritten to {}: braid plan gpt2 --cluster {} --global-batch 8 --seq-len 256{}\n",
-                 options.out, options.out, options.trained ? " --for braid-run" : "");
-    }
+    say_written_below({{"Cluster", options.out,
+                        fmt::format("plan for it with: braid plan gpt2 --cluster {} "
+                                    "--global-batch 8 --seq-len 256{}",
+                                    options.out, options.trained ? " --for braid-run" : "")}});
   }
   return kFound;
 }
@@ -209,20 +210,23 @@ int run(const VerbMeasureOptions& options) {
 
 Run add_measure(CLI::App& app) {
   auto options = std::make_shared<VerbMeasureOptions>();
-  Verb verb(app, "measure", "Measure this machine as a cluster to plan for");
+  Verb verb(app, "measure", "Measure this machine's processors as a cluster to plan for");
   verb.footer(
       "Example:\n  braid measure -o here.yaml\n  braid plan gpt2 --cluster here.yaml "
       "--global-batch 8 --seq-len 256\n\nA device is a process with its share of the cores and "
       "of the memory. Kernels of the libraries that are installed (oneDNN, OpenBLAS, …) are "
       "measured on all devices at once, and so are messages between them; the cost model's "
       "figures are fitted to the times. docs/measuring.md says more.");
-  add_output_file(verb, "--out,-o", options->out, "Write the cluster here (YAML)");
+  add_output_file(verb, "-o,--out", options->out,
+                  "Write the cluster here (YAML), for --cluster of other verbs");
   add_count(verb, "--devices", options->devices, 1, kMostDevices,
-            "Processes that the cores are shared among (default: one a core)");
-  add_text(verb, "--name", options->name, "Name of the cluster (default: here)");
-  add_count(verb, "--samples", options->samples, 3, 1000, "Samples of each kernel (default: 11)");
-  verb.add_flag("--trained", options->trained,
-                "Measure what braid run computes with: passes of libtorch, messages of Gloo");
+            "How many devices: processes that share the cores evenly (default: one a core)");
+  add_text(verb, "--name", options->name, "What the cluster is called in plans (default: here)");
+  add_count(verb, "--samples", options->samples, 3, 1000,
+            "How often each kernel is timed (default: 11)");
+  verb.add_flag(
+      "--trained", options->trained,
+      "Measure what braid run computes with instead: passes of libtorch, messages of Gloo");
   verb.add_flag("--json", options->json, "Print exactly one JSON object");
   return [options] { return run(*options); };
 }

@@ -23,6 +23,7 @@
 #include "braid/cli/text_option.h"
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
+#include "braid/cli/written.h"
 #include "braid/frontend/load_program.h"
 #include "braid/frontend/onnx_program.h"
 #include "braid/program/random_tensor.h"
@@ -206,6 +207,8 @@ int place(const VerbPlaceOptions& options) {
     write_file(options.picture,
                options.picture.ends_with(".html") ? placement_page(report) : placement_svg(report));
   }
+  // What goes to standard output is one thing.
+  if (options.out == "-" || options.picture == "-") return kFound;
   if (options.json) {
     fmt::print("{}", to_text(to_json(report)));
     return kFound;
@@ -215,9 +218,8 @@ int place(const VerbPlaceOptions& options) {
     fmt::print("Weights are random: the model brings none for {} of its tensors.\n",
                ready.random_weights);
   }
-  if (!options.out.empty()) {
-    fmt::print("Written to {}; run it with: braid place --run {}\n", options.out, options.out);
-  }
+  say_written_below({{"Placement", options.out, "run it with: braid place --run " + options.out},
+                     written_picture(options.picture)});
   return kFound;
 }
 
@@ -289,7 +291,7 @@ Run add_place(CLI::App& app) {
       "fastest mix; times are kept and not measured again. docs/placing.md says more.");
   verb.add_option("MODEL", options->model, "The model to place");
   add_text(verb, "--run", options->run, "Run this placement rather than find one");
-  add_output_file(verb, "--out,-o", options->out, "Write the placement here (JSON)");
+  add_output_file(verb, "-o,--out", options->out, "Write the placement here (JSON)");
   add_output_file(
       verb, "--picture", options->picture,
       "Write a picture of which library runs what (SVG, or a page if it ends in .html)");

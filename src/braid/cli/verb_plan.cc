@@ -17,6 +17,7 @@
 #include "braid/cli/text_option.h"
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
+#include "braid/cli/written.h"
 #include "braid/plan/plan_json.h"
 #include "braid/report/alternatives.h"
 #include "braid/report/plan_text.h"
@@ -117,6 +118,8 @@ int run(const PlanOptions& options) {
   }
   fmt::print("{}", plan_text(outcome));
   if (run) fmt::print("\n{}", run_costs_text(*run));
+  say_written_below({{"Plan", options.output},
+                     {"Plans", options.save_all, "plan-1.json is the first of the table"}});
   const std::string file = options.output.empty() ? "plan.json" : options.output;
   fmt::print("\nNext{}\n  braid report {} -o report.html\n",
              options.output.empty() ? " (after adding -o plan.json)" : "", file);
@@ -147,7 +150,7 @@ Run add_plan(CLI::App& app) {
   verb.add_flag("--fastest", options->fastest,
                 "Print the fastest plan instead of the recommended one")
       .group("Search");
-  add_output_file(verb, "-o,--output", options->output,
+  add_output_file(verb, "-o,--out", options->output,
                   "Write the plan as JSON, with the table of all (--top)")
       .group("Output");
   add_output_file(verb, "--save-all", options->save_all,

@@ -11,6 +11,7 @@
 #include "braid/cli/text_option.h"
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
+#include "braid/cli/written.h"
 #include "braid/frontend/model.h"
 #include "braid/graph/working_precision.h"
 #include "braid/planners/trainer_choice.h"
@@ -97,6 +98,8 @@ int run(const ProfileVerbOptions& options) {
                                      adapted_system(job.trainer.does, system), job.sharding);
   profile.trainer = job.trainer.name;
   write_file(options.output, to_text(to_json(profile)));
+  say_written(
+      {"Profile", options.output, "plan from it with: braid plan --profile " + options.output});
   return kFound;
 }
 
@@ -106,26 +109,38 @@ Run add_profile(CLI::App& app) {
   auto options = std::make_shared<ProfileVerbOptions>();
   Verb verb(app, "profile", "Estimate what each layer costs with each execution option");
   verb.footer(
-      "Example:\n  braid profile llama-3-8b --cluster dgx-h100 --tp 1,2,4,8 -o profile.json");
-  verb.add_option("MODEL", options->model, "As for braid plan").required();
-  add_text(verb, "--cluster", options->cluster, "As for braid plan; needed for degrees above 1");
+      "Example:\n  braid profile llama-3-8b --cluster dgx-h100 --tp 1,2,4,8 -o profile.json\n"
+      "  braid plan llama-3-8b --profile profile.json --cluster dgx-h100:8 --global-batch 64\n\n"
+      "Layers are estimated with all combinations of the degrees and micro-batches that are "
+      "given, with and without sequence parallelism, and with each kind of recomputation. "
+      "docs/file-formats.md has the file (\"Profile\"): put measured times in it and plan by "
+      "them.");
+  verb.add_option("MODEL", options->model,
+                  "Zoo name, Hugging Face folder or config.json, ONNX file, or graph JSON")
+      .required();
+  add_text(verb, "--cluster", options->cluster,
+           "Whose devices: as for braid plan; what is split needs as many of them");
   add_text(verb, "--chip", options->chip, "A single device instead of a cluster");
-  add_text(verb, "--for", options->trainer, "Whose kernels: as for braid plan");
-  add_count(verb, "--seq-len", options->seq_len, 1, std::int64_t{1} << 28, "Tokens per sample");
+  add_text(verb, "--for", options->trainer,
+           "The trainer whose kernels are taken: as for braid plan");
+  add_count(verb, "--seq-len", options->seq_len, 1, std::int64_t{1} << 28,
+            "Tokens per sample (default: the model's own maximum)");
   add_dims(verb, options->dims);
-  add_text(verb, "--precision", options->precision, "As for braid plan");
+  add_text(verb, "--precision", options->precision,
+           "bf16, fp16, fp8, tf32 or fp32 (default: the chip's usual one)");
   const auto list = [&verb](const char* name, std::vector<std::string>& values, const char* help) {
     verb.add_option(name, values, help).delimiter(',').type_name("N,N").one_value();
   };
-  list("--tp", options->tp, "Tensor parallel degrees, separated by commas");
-  list("--cp", options->cp, "Context parallel degrees");
-  list("--ep", options->ep, "Expert parallel degrees");
-  list("--micro-batch", options->micro_batch, "Samples per micro-batch");
+  list("--tp", options->tp, "Tensor parallel degrees, separated by commas (default: 1)");
+  list("--cp", options->cp, "Context parallel degrees (default: 1)");
+  list("--ep", options->ep, "Expert parallel degrees (default: 1)");
+  list("--micro-batch", options->micro_batch, "Samples per micro-batch (default: 1)");
   verb.add_option("--sharding", options->sharding,
                   "Sharding over tensor parallel ranks: as the model says (manual), or also the "
                   "best that a search finds (auto)")
       .one_of({"manual", "auto"});
-  add_output_file(verb, "-o,--output", options->output, "File to write (default: standard output)");
+  add_output_file(verb, "-o,--out", options->output,
+                  "Write the profile here (default: standard output)");
   return [options] { return run(*options); };
 }
 

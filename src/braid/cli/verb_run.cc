@@ -25,6 +25,7 @@
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
 #include "braid/cli/worker_program.h"
+#include "braid/cli/written.h"
 #include "braid/report/html_timeline.h"
 #include "braid/report/table.h"
 #include "braid/report/terms.h"
@@ -296,7 +297,7 @@ int run_plan(const RunOptions& options) {
       write_file(options.trace, to_trace(plan, predicted, measured.timeline));
     }
     if (!options.html.empty()) {
-      write_file(options.html, measured_page(plan, predicted, measured.timeline));
+      write_file(options.html, measured_page(plan, predicted, measured.timeline, valid.notes));
     }
   }
   if (!options.weights.empty()) write_safetensors(options.weights, trained_weights(run));
@@ -312,9 +313,10 @@ int run_plan(const RunOptions& options) {
     fmt::print("{}", to_text(result_json(run, records.front(), measured, parity)));
   } else {
     print_terms(run, measured);
-    if (!options.trace.empty()) fmt::print("Trace written to {}\n", options.trace);
-    if (!options.html.empty()) fmt::print("Page written to {}\n", options.html);
-    if (!options.weights.empty()) fmt::print("Weights written to {}\n", options.weights);
+    say_written_below({{"Trace", options.trace, kOpenTrace},
+                       {"Page", options.html, kOpenPage},
+                       {"Weights", options.weights},
+                       {"Checkpoint", job.checkpoint, "go on from it with --resume"}});
     if (parity) fmt::print("{}\n", parity_text(*parity));
   }
   print_warnings(valid.warnings);

@@ -22,6 +22,7 @@
 #include "braid/cli/text_option.h"
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
+#include "braid/cli/written.h"
 #include "braid/evaluate/service_evaluation.h"
 #include "braid/evaluate/service_notes.h"
 #include "braid/evaluate/serving_page.h"
@@ -258,16 +259,22 @@ std::string stem_of(const std::string& file) {
   return dot == std::string::npos || dot <= name ? file : file.substr(0, dot);
 }
 
-/// The engines' command lines, and beside them the manifests of a disaggregated service.
-void write_launch(const ServePlanOptions& options, const ServingPlan& plan, const ServingJob& job) {
+/// Writes the engines' command lines, and beside them the manifests of a disaggregated service,
+/// whose files it returns.
+std::vector<std::string> write_launch(const ServePlanOptions& options, const ServingPlan& plan,
+                                      const ServingJob& job) {
   const LaunchNames names = names_of(options, job);
   write_file(options.out, launch_lines(plan, names));
-  if (!plan.disaggregated || options.out == "-") return;
+  if (!plan.disaggregated || options.out == "-") return {};
   const std::int64_t node = job.system->groups.front().devices_per_node;
   const std::string stem = stem_of(options.out);
-  write_file(stem + ".dynamo.yaml", dynamo_manifest(plan, names, node));
+  std::vector<std::string> manifests = {stem + ".dynamo.yaml"};
+  write_file(manifests.front(), dynamo_manifest(plan, names, node));
   const std::string llm_d = llm_d_manifest(plan, names, node);
-  if (!llm_d.empty()) write_file(stem + ".llm-d.yaml", llm_d);
+  if (llm_d.empty()) return manifests;
+  manifests.push_back(stem + ".llm-d.yaml");
+  write_file(manifests.back(), llm_d);
+  return manifests;
 }
 
 int run(const ServePlanOptions& options) {
@@ -286,11 +293,14 @@ int run(const ServePlanOptions& options) {
   }
   const ServingOutcome& outcome = planned.outcome;
   if (!outcome.plan) return no_plan(outcome, job, options.json);
-  if (!options.out.empty()) write_launch(options, *outcome.plan, job);
+  std::vector<std::string> manifests;
+  if (!options.out.empty()) manifests = write_launch(options, *outcome.plan, job);
   if (!options.html.empty()) {
     write_file(options.html,
                serving_page(outcome, job, options.cluster, notes_of(outcome, options, job)));
   }
+  // What goes to standard output is one thing.
+  if (options.out == "-" || options.html == "-") return kFound;
   std::optional<RatedService> rated;
   if (rate > 0) rated = smallest_service(*outcome.plan, job, rate);
   std::optional<ServedTrace> traced;
@@ -309,6 +319,10 @@ int run(const ServePlanOptions& options) {
     print_plan(outcome, options, job);
     if (rate > 0) fmt::print("\n{}", rate_text(*outcome.plan, rated, rate));
     if (traced) fmt::print("{}", trace_text(*traced, *outcome.plan));
+    std::vector<WrittenFile> written = {{"Command lines", options.out}};
+    for (const std::string& manifest : manifests) written.push_back({"Manifest", manifest});
+    written.push_back({"Page", options.html, kOpenPage});
+    say_written_below(written);
   }
   return kFound;
 }
@@ -337,7 +351,7 @@ Run add_serve_plan(CLI::App& app) {
   add_count(verb, "--budget", options->budget, 1, std::int64_t{1} << 40,
             "Steps that are evaluated at most");
   add_output_file(
-      verb, "--out,-o", options->out,
+      verb, "-o,--out", options->out,
       "Write the engines' command lines here, and manifests of a disaggregated service beside");
   add_output_file(verb, "--html", options->html, "Write a page about the service here");
   verb.add_flag("--json", options->json, "Print exactly one JSON object");

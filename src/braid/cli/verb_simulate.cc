@@ -20,6 +20,7 @@
 #include "braid/cli/valid_plan.h"
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
+#include "braid/cli/written.h"
 #include "braid/plan/plan_json.h"
 #include "braid/plan/stage_context.h"
 #include "braid/report/bound_text.h"
@@ -162,42 +163,44 @@ int run_schedules(const SimulateOptions& options, const Plan& plan) {
 }
 
 /// Writes the files that are asked for; true when one is the standard output, which takes no more.
-bool write_timeline(const SimulateOptions& options, const Plan& plan) {
-  if (!options.html.empty()) write_file(options.html, timeline_page(plan));
+bool write_timeline(const SimulateOptions& options, const ValidPlan& valid) {
+  const Plan& plan = valid.plan;
+  if (!options.html.empty()) write_file(options.html, timeline_page(plan, valid.notes));
   if (options.html == "-") return true;
   if (!options.trace.empty()) write_file(options.trace, to_trace(plan, simulate(plan)));
   return options.trace == "-";
 }
 
 /// The same by another schedule.
-bool write_timeline(const SimulateOptions& options, const DrawnOrder& drawn) {
-  if (!options.html.empty()) write_file(options.html, timeline_page(drawn, options.schedule));
+bool write_timeline(const SimulateOptions& options, const DrawnOrder& drawn,
+                    const std::vector<std::string>& notes) {
+  if (!options.html.empty()) {
+    write_file(options.html, timeline_page(drawn, options.schedule, notes));
+  }
   if (options.html == "-") return true;
   if (!options.trace.empty()) write_file(options.trace, to_trace(drawn.plan, drawn.timeline));
   return options.trace == "-";
 }
 
-void say_written(const SimulateOptions& options) {
-  if (!options.trace.empty()) {
-    fmt::print("Trace written to {}; open it at ui.perfetto.dev or chrome://tracing\n",
-               options.trace);
-  }
-  if (!options.html.empty()) fmt::print("Timeline written to {}\n", options.html);
+void say_files(const SimulateOptions& options) {
+  say_written_below({{"Trace", options.trace, kOpenTrace}, {"Page", options.html, kOpenPage}});
 }
 
 /// What `options` ask for of a plan.
-int simulate_plan(const SimulateOptions& options, const Plan& plan) {
+int simulate_plan(const SimulateOptions& options, const ValidPlan& valid) {
+  const Plan& plan = valid.plan;
   const bool files = !options.trace.empty() || !options.html.empty();
   if (!options.schedule.empty()) {
     if (files) {
-      if (write_timeline(options, draw_order(plan, options.schedule, options.k))) return kFound;
+      const DrawnOrder drawn = draw_order(plan, options.schedule, options.k);
+      if (write_timeline(options, drawn, valid.notes)) return kFound;
     }
     const int status = run_schedules(options, plan);
-    if (!options.json) say_written(options);
+    if (!options.json) say_files(options);
     return status;
   }
   const Metrics metrics = measure(plan);
-  if (write_timeline(options, plan)) return kFound;
+  if (write_timeline(options, valid)) return kFound;
   if (options.json) {
     Json json = Json::object();
     json["iteration_time_s"] = metrics.iteration_time_s;
@@ -215,7 +218,7 @@ int simulate_plan(const SimulateOptions& options, const Plan& plan) {
       knows_arithmetic(plan.system) ? fmt::format("MFU {:.1f} %, ", 100 * metrics.mfu) : "",
       part_text(metrics.bubble_s, metrics.iteration_time_s), metrics.peak_memory_bytes / kGiB,
       metrics.tightest_stage + 1);
-  say_written(options);
+  say_files(options);
   return kFound;
 }
 
@@ -229,7 +232,7 @@ int run_simulate(const SimulateOptions& options) {
     throw Error(Where{"", 0, "--k"}, "is for --schedule kfkb", "leave it out");
   }
   const ValidPlan valid = read_valid_plan(options.plan);
-  const int status = simulate_plan(options, valid.plan);
+  const int status = simulate_plan(options, valid);
   print_warnings(valid.warnings);
   return status;
 }

@@ -21,6 +21,7 @@
 #include "braid/cli/text_option.h"
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
+#include "braid/cli/written.h"
 #include "braid/plan/names.h"
 #include "braid/plan/plan_json.h"
 #include "braid/report/confidence_text.h"
@@ -213,10 +214,10 @@ void print(const Tuning& tuning, const VerbTuneOptions& options) {
   if (options.out.empty()) {
     fmt::print("With --out DIR their files are written.\n");
   } else {
-    fmt::print(
-        "Their files are in {}. Write what they take to {}/to-measure.csv, append that to your "
-        "results, and go on with --results.\n",
-        options.out, options.out);
+    say_written({"Their files", options.out,
+                 fmt::format("fill in {}/to-measure.csv with what they take, append that to your "
+                             "results, and go on with --results",
+                             options.out)});
   }
 }
 
@@ -272,21 +273,26 @@ int run(const VerbTuneOptions& options) {
 Run add_tune(CLI::App& app) {
   auto options = std::make_shared<VerbTuneOptions>();
   options->job.top = kPlansByDefault;
-  Verb verb(app, "tune", "Say which plans to measure, and choose by what they took");
+  Verb verb(app, "tune", "Say which plans to measure, and which one to run by what they took");
   verb.footer(
       "Example:\n  braid tune llama-3-8b --cluster dgx-h100:16 --global-batch 128 --seq-len 8192 "
       "--out tune\n  braid tune llama-3-8b --cluster dgx-h100:16 --global-batch 128 --seq-len 8192 "
-      "--out tune --results results.csv\n\nPlans are off alike where they are alike, so each "
-      "measured one tells of the others. Those that are worth measuring are written to --out with "
-      "their launch scripts; docs/tuning.md says more.");
+      "--out tune --results results.csv\n\nThe first command lists the best plans by their "
+      "predicted times and writes the few that are worth measuring, with their launch scripts and "
+      "a table to fill in, into the folder of --out. The second takes what was measured: "
+      "predictions are off alike where plans are alike, so each measured plan tells of the others, "
+      "and the list says which plan to run, and which to measure next. docs/tuning.md says more.");
   add_job_options(verb, options->job);
   add_count(verb, "--top", options->job.top, 2, 200, "How many plans to choose among (default: 24)")
       .group("Output");
-  add_text(verb, "--out", options->out, "Folder for the plans to measure next").group("Output");
-  add_text(verb, "--results", options->results,
-           "CSV with columns plan and iteration_time_s: what was measured")
+  add_output_file(verb, "-o,--out", options->out, "Folder to write the plans to measure next into")
       .group("Output");
-  add_count(verb, "--next", options->next, 1, 20, "At most so many to measure next (default: 3)")
+  add_text(
+      verb, "--results", options->results,
+      "CSV of what was measured so far: columns plan, a name of the list, and iteration_time_s")
+      .group("Output");
+  add_count(verb, "--next", options->next, 1, 20,
+            "How many plans to measure next at most (default: 3)")
       .group("Output");
   verb.option("MODEL").required(false);
   return [options] { return run(*options); };

@@ -13,6 +13,7 @@
 #include "braid/cli/validate_kernels.h"
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
+#include "braid/cli/written.h"
 #include "braid/report/table.h"
 #include "braid/serve/served_rows.h"
 #include "braid/validate/accuracy.h"
@@ -135,6 +136,7 @@ int run(const ValidateOptions& options) {
   fmt::print("\n{}", wrapped(accuracy_legend()));
   print_bounds(runs, all);
   print_unpredicted(runs, predictions);
+  say_written_below({{"Page", options.html, kOpenPage}, {"Mean errors", options.record}});
   return status;
 }
 

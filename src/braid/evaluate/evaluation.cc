@@ -86,23 +86,23 @@ std::string terms_text(const ConfigurationEvaluation& evaluation) {
   const Metrics& mine = evaluation.mine.candidate.metrics;
   const auto terms = time_terms(mine);
   const Candidate* best = evaluation.best();
-  std::vector<std::vector<std::string>> rows = {{"Where the time goes, s", "yours"}};
+  const auto stages_of = [](const Candidate& of) { return of.plan.stages.size(); };
+  const bool staged =
+      stages_of(evaluation.mine.candidate) > 1 || (best != nullptr && stages_of(*best) > 1);
+  std::vector<std::vector<std::string>> rows = {
+      {staged ? "Where the time goes in the busiest stage, s" : "Where the time goes, s", "yours"}};
   if (best != nullptr) rows.front().insert(rows.front().end(), {"best", "yours - best"});
   const auto best_terms = best != nullptr ? time_terms(best->metrics) : terms;
-  // What rounding left of nothing is nothing.
-  const double least_s = (1 - kBelowRounding) * mine.iteration_time_s;
-  const auto shown = [least_s](double time_s) { return std::abs(time_s) > least_s ? time_s : 0; };
   const auto add = [&](const std::string& name, double here_s, double there_s) {
-    here_s = shown(here_s);
-    there_s = shown(there_s);
-    rows.push_back({name, part_text(here_s, mine.iteration_time_s)});
-    if (best == nullptr) return;
-    const double most_s = std::max(mine.iteration_time_s, best->metrics.iteration_time_s);
-    rows.back().push_back(part_text(there_s, best->metrics.iteration_time_s));
-    rows.back().push_back(part_text(here_s - there_s, most_s));
+    std::vector<std::string> row = {name, part_text(here_s, mine.iteration_time_s)};
+    if (best != nullptr) {
+      const double most_s = std::max(mine.iteration_time_s, best->metrics.iteration_time_s);
+      row.push_back(part_text(there_s, best->metrics.iteration_time_s));
+      row.push_back(part_text(here_s - there_s, most_s));
+    }
+    if (!std::all_of(row.begin() + 1, row.end(), is_zero)) rows.push_back(std::move(row));
   };
   for (std::size_t t = 0; t < terms.size(); ++t) {
-    if (shown(terms[t].second) == 0 && shown(best_terms[t].second) == 0) continue;
     add(terms[t].first, terms[t].second, best_terms[t].second);
   }
   add("iteration", mine.iteration_time_s,

@@ -109,8 +109,9 @@ std::string front_chart(const ServingOutcome& outcome, const ServingJob& job) {
   Json data = Json::object();
   data["title"] = title;
   data["x"] = Json::array({{{"name", "time per token"}, {"unit", "ms"}}});
-  data["y"] = {{"name", "output"}, {"unit", "tokens/s a GPU"}};
-  data["front"] = true;
+  data["y"] = {{"name", "output of a GPU"}, {"unit", "tokens/s"}};
+  data["front"] = {{"best", "Pareto-optimal in both"},
+                   {"line", "the most tokens a second up to each time"}};
   data["limit"] = {{"x", 1e3 * job.tpot_s}, {"name", "target"}};
   data["groups"] = {"aggregated workers",
                     plan.disaggregated ? "the planned service" : "the planned worker"};
@@ -118,9 +119,7 @@ std::string front_chart(const ServingOutcome& outcome, const ServingJob& job) {
   return section(
       title,
       "<p class=\"note\">A mark for each layout of aggregated workers and number of sequences at "
-      "once, of the plan's engine and precision, with the engine's own chunk. A ring marks what is "
-      "Pareto-optimal in both; the line is the most tokens a second up to each time."
-      "</p>\n" +
+      "once, of the plan's engine and precision, with the engine's own chunk.</p>\n" +
           chart("scatter", data));
 }
 

@@ -26,6 +26,7 @@ struct HeadLine {
 struct Grid {
   std::size_t first = 0, rows = 1, columns = 1;
   std::vector<std::string> row_names;
+  std::string row_axes;  ///< What the names of rows are of: "chip, memory".
   std::vector<HeadLine> head;
   double title_height = 0;  // 0: it is not drawn.
   double left = 0, top = 0, cell_width = 62;
@@ -78,13 +79,23 @@ Grid grid_of(const Space& space, std::size_t workload, std::size_t method, Title
     grid.left = std::max(grid.left, kLetter * static_cast<double>(name.size()) + 2 * kEdge);
     grid.row_names.push_back(std::move(name));
   }
+  for (const SpaceAxis* axis : row_axes) {
+    if (is_one(*axis) && (grid.rows > 1 || axis != row_axes.front())) continue;
+    grid.row_axes += (grid.row_axes.empty() ? "" : ", ") + axis->name;
+  }
+  const auto make_room = [&grid](const std::string& name) {
+    grid.left = std::max(grid.left, kLetter * static_cast<double>(name.size()) + 2 * kEdge);
+  };
+  make_room(grid.row_axes);
   for (const HeadLine& line : grid.head) {
+    make_room(line.axis->name);
     for (const std::string& value : line.axis->values) {
       const double width = kLetter * static_cast<double>(value.size()) + kEdge;
       grid.cell_width = std::max(grid.cell_width, width / static_cast<double>(line.span));
     }
   }
-  grid.top = kEdge + grid.title_height + kHeaderLine * static_cast<double>(grid.head.size());
+  // A line more for what the rows are.
+  grid.top = kEdge + grid.title_height + kHeaderLine * static_cast<double>(grid.head.size() + 1);
   return grid;
 }
 
@@ -97,14 +108,20 @@ std::string title_of(const Space& space, std::size_t workload, std::size_t metho
 // From pale to dark blue; black text on it is readable up to this share, white text above.
 constexpr double kPaleText = 0.72;
 
-constexpr double kScaleWidth = 300, kNoneWidth = 110, kScaleHeight = 36;
+constexpr double kScaleWidth = 300, kNoneWidth = 110, kScaleHeight = 56, kScaleInset = 12;
 
-/// What the colours stand for: from 0 to 1, and where there is no plan.
-std::string scale_svg(double x, double y, bool any_none) {
+double scale_width(const std::string& title) {
+  return std::max(kScaleWidth, kLetter * static_cast<double>(title.size()) + 2 * kScaleInset);
+}
+
+/// What the colours stand for, below its title: from 0 to 1, and where there is no plan.
+std::string scale_svg(double x, double y, const std::string& title, bool any_none) {
   constexpr int kSteps = 25, kMarks = 4;
-  constexpr double kInset = 12;
+  constexpr double kInset = kScaleInset, kTitle = 18;
   const double width = kScaleWidth - 2 * kInset;
-  std::string svg;
+  std::string svg = fmt::format("<text class=\"axis-name\" x=\"{:.0f}\" y=\"{:.0f}\">{}</text>\n",
+                                x + kInset, y + 10, escaped(title));
+  y += kTitle;
   for (int i = 0; i < kSteps; ++i) {
     svg += fmt::format(
         "<rect x=\"{:.1f}\" y=\"{:.0f}\" width=\"{:.1f}\" height=\"12\" fill=\"{}\"/>",
@@ -123,6 +140,22 @@ std::string scale_svg(double x, double y, bool any_none) {
   return svg + "\n";
 }
 
+constexpr const char* kMapStyle =
+    "<style>svg.map text{font:12px sans-serif;fill:#222}svg.map text.head{font-size:15px;"
+    "font-weight:600}svg.map text.axis-name{fill:#536273}svg.map text.dark{fill:#000}"
+    "svg.map text.pale{fill:#fff}svg.map .none{fill:#ddd}svg.map .back{fill:#fff}"
+    "@media(prefers-color-scheme:dark){svg.map text{fill:#dfe6ee}"
+    "svg.map text.axis-name{fill:#a0aebd}svg.map .none{fill:#3a434d}"
+    "svg.map .back{fill:#15191e}}</style>\n";
+
+/// What rows or columns are, at the left of what names them.
+std::string axis_name(const Grid& grid, double y, const std::string& name) {
+  if (name.empty()) return "";
+  return fmt::format(
+      "<text class=\"axis-name\" x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"end\">{}</text>\n",
+      grid.left - kEdge, y, escaped(name));
+}
+
 std::string head_of(const Grid& grid, const std::string& title, double height, double least_width) {
   double width = std::max(grid.x(grid.columns) + 2 * kEdge, least_width);
   std::string drawn;
@@ -136,15 +169,12 @@ std::string head_of(const Grid& grid, const std::string& title, double height, d
       "width=\"{0:.0f}\" height=\"{1:.0f}\" "
       "style=\"margin:.8em 0\" "
       "role=\"img\">\n<title>{2}</title>\n"
-      "<style>svg.map text{{font:12px sans-serif;fill:#222}}svg.map text.head{{font-size:15px;"
-      "font-weight:600}}svg.map text.dark{{fill:#000}}svg.map text.pale{{fill:#fff}}"
-      "svg.map .none{{fill:#ddd}}svg.map .back{{fill:#fff}}@media(prefers-color-scheme:dark){{"
-      "svg.map text{{fill:#dfe6ee}}svg.map .none{{fill:#3a434d}}svg.map .back{{fill:#15191e}}}}"
-      "</style>\n<rect class=\"back\" width=\"{0:.0f}\" height=\"{1:.0f}\"/>\n"
+      "{4}<rect class=\"back\" width=\"{0:.0f}\" height=\"{1:.0f}\"/>\n"
       "{3}",
-      width, height, escaped(title), drawn);
+      width, height, escaped(title), drawn, kMapStyle);
   double y = grid.title_height + 18;
   for (const HeadLine& line : grid.head) {
+    svg += axis_name(grid, y, line.axis->name);
     const std::vector<std::string>& values = line.axis->values;
     for (std::size_t i = 0; i * line.span < grid.columns; ++i) {
       const double x = (grid.x(i * line.span) + grid.x((i + 1) * line.span)) / 2;
@@ -153,6 +183,7 @@ std::string head_of(const Grid& grid, const std::string& title, double height, d
     }
     y += kHeaderLine;
   }
+  svg += axis_name(grid, y, grid.row_axes);
   for (std::size_t row = 0; row < grid.rows; ++row) {
     svg += fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"end\">{}</text>\n",
                        grid.left - kEdge, grid.y(row) + 0.7 * kCellHeight,
@@ -168,16 +199,21 @@ std::string plural_of(const std::string& unit) {
   return unit == "token" ? "Tokens" : "Samples";
 }
 
-std::string figure_title(const Space& space, std::size_t workload, SpaceFigure figure,
-                         double most) {
+/// "Tokens per second".
+std::string figure_title(const Space& space, std::size_t workload, SpaceFigure figure) {
   const bool planned = std::holds_alternative<SystemSpace>(space.points);
   if (figure == SpaceFigure::utilisation) {
     return planned ? "Model FLOPs utilisation" : "Utilisation";
   }
   static constexpr const char* kPer[] = {"", "second", "second and USD", "second and watt",
                                          "joule"};
-  return fmt::format("{} per {}, relative to the greatest, {}", plural_of(space.units[workload]),
-                     kPer[static_cast<std::size_t>(figure)], figure_text(most));
+  return fmt::format("{} per {}", plural_of(space.units[workload]),
+                     kPer[static_cast<std::size_t>(figure)]);
+}
+
+/// What 1 stands for.
+std::string scale_title(const std::string& figure, bool of_peak, double most) {
+  return figure + (of_peak ? ", share of the peak" : ", share of " + figure_text(most));
 }
 
 struct PartStyle {
@@ -215,6 +251,14 @@ std::string heat_colour(double share) {
 
 bool is_dark(double share) { return share > kPaleText; }
 
+std::string heat_scale(const std::string& title) {
+  const double width = scale_width(title);
+  return fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"map\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
+      "width=\"{0:.0f}\" height=\"{1:.0f}\" role=\"img\">\n<title>{2}</title>\n{3}{4}</svg>\n",
+      width, kScaleHeight, escaped(title), kMapStyle, scale_svg(0, 0, title, false));
+}
+
 TitledMap heat_map(const Space& space, std::span<const PointResult> results, std::size_t workload,
                    std::size_t method, SpaceFigure figure, TitleOfMap where) {
   const Grid grid = grid_of(space, workload, method, where);
@@ -222,17 +266,22 @@ TitledMap heat_map(const Space& space, std::span<const PointResult> results, std
   for (std::size_t i = 0; i < grid.rows * grid.columns; ++i) {
     most = std::max(most, figure_of(results[grid.first + i], figure));
   }
-  const double whole = figure == SpaceFigure::utilisation ? 1 : most;
+  const bool of_peak = figure == SpaceFigure::utilisation;
+  const double whole = of_peak ? 1 : most;
+  const std::string name = figure_title(space, workload, figure);
   const std::string title =
-      title_of(space, workload, method, figure_title(space, workload, figure, most));
+      title_of(space, workload, method,
+               of_peak ? name : name + ", relative to the greatest, " + figure_text(most));
   const bool any_none =
       std::any_of(results.begin() + static_cast<std::ptrdiff_t>(grid.first),
                   results.begin() + static_cast<std::ptrdiff_t>(grid.number(grid.rows, 0)),
                   [](const PointResult& result) { return !is_found(result); });
   const double scale_y = height_of(grid);
-  std::string svg = head_of(grid, title, scale_y + kScaleHeight,
-                            kEdge + kScaleWidth + (any_none ? kNoneWidth : kEdge));
-  if (whole > 0) svg += scale_svg(kEdge, scale_y, any_none);
+  const std::string scale = scale_title(name, of_peak, most);
+  std::string svg =
+      head_of(grid, title, scale_y + kScaleHeight,
+              kEdge + std::max(scale_width(scale), kScaleWidth + (any_none ? kNoneWidth : kEdge)));
+  if (whole > 0) svg += scale_svg(kEdge, scale_y, scale, any_none);
   for (std::size_t row = 0; row < grid.rows; ++row) {
     for (std::size_t column = 0; column < grid.columns; ++column) {
       const PointResult& result = results[grid.number(row, column)];
@@ -279,7 +328,11 @@ TitledMap breakdown_map(const Space& space, std::span<const PointResult> results
   const double height = height_of(grid) + 22;
   double keys_width = 0;
   for (std::size_t p = 0; p < parts.size(); ++p) keys_width += occurs[p] ? key_width(parts[p]) : 0;
-  const std::string title = title_of(space, workload, method, "Where the time goes, shares");
+  const bool planned = std::holds_alternative<SystemSpace>(space.points);
+  const std::string title =
+      title_of(space, workload, method,
+               planned ? "Where the time goes in the busiest stage, shares of an iteration"
+                       : "Where the time goes, shares of an iteration");
   std::string svg = head_of(grid, title, height, grid.left + keys_width);
   for (std::size_t row = 0; row < grid.rows; ++row) {
     for (std::size_t column = 0; column < grid.columns; ++column) {

@@ -43,12 +43,13 @@ std::string pareto_chart(const Space& space, std::span<const PointResult> result
   }
   if (points.empty()) return "";
   Json data = Json::object();
-  data["title"] = "Throughput of " + space.axes[kWorkloadAxis].values[workload];
+  data["title"] = data["caption"] = "Throughput of " + space.axes[kWorkloadAxis].values[workload];
   data["x"] = Json::array();
   if (space.has_prices) data["x"].push_back({{"name", "price"}, {"unit", "USD"}});
   if (space.has_powers) data["x"].push_back({{"name", "power"}, {"unit", "W"}});
-  data["y"] = {{"name", space.axes[kWorkloadAxis].values[workload]}, {"unit", unit + "/s"}};
-  data["front"] = true;
+  data["y"] = {{"name", "throughput"}, {"unit", unit + "/s"}};
+  data["front"] = {{"best", "Pareto-optimal in " + compared_text(space)},
+                   {"line", "the most throughput up to each point of the axis"}};
   data["groups"] = methods.values;
   data["points"] = std::move(points);
   return chart("scatter", data);
@@ -79,11 +80,8 @@ std::string pareto_plots(const Space& space, std::span<const PointResult> result
     text += pareto_chart(space, results, pareto, workload);
   }
   if (text.empty()) return "";
-  return "<p class=\"note\">A mark for each system, with a ring where no other is as good in " +
-         compared_text(space) +
-         " and better in one of them. The line is the most throughput up to each point of the "
-         "axis. "
-         "Point at a mark to see what it is.</p>\n" +
+  return "<p class=\"note\">A mark for each system; Pareto-optimal is where no other is as good in "
+         "all of these and better in one of them. Point at a mark to see what it is.</p>\n" +
          text;
 }
 

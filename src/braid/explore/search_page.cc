@@ -31,11 +31,12 @@ const ArchitectureMap kMaps[] = {
      {"tensor cores", [](const Architecture& a) { return std::int64_t{a.tensor_cores}; }},
      {"units of an array", [](const Architecture& a) { return std::int64_t{a.width} * a.depth; }}},
     {"Vector lanes and global buffer",
-     {"lanes", [](const Architecture& a) { return std::int64_t{a.vector_cores} * a.width; }},
-     {"MiB", [](const Architecture& a) { return std::int64_t{a.global_buffer_mib}; }}},
+     {"vector lanes", [](const Architecture& a) { return std::int64_t{a.vector_cores} * a.width; }},
+     {"global buffer, MiB",
+      [](const Architecture& a) { return std::int64_t{a.global_buffer_mib}; }}},
     {"Width and depth of an array",
-     {"width", [](const Architecture& a) { return std::int64_t{a.width}; }},
-     {"depth", [](const Architecture& a) { return std::int64_t{a.depth}; }}}};
+     {"width, units", [](const Architecture& a) { return std::int64_t{a.width}; }},
+     {"depth, units", [](const Architecture& a) { return std::int64_t{a.depth}; }}}};
 
 /// The best architecture of a cell.
 struct MapCell {
@@ -86,6 +87,7 @@ std::string maps_html(const Space& space, const PlannerSearch& search) {
       "<h2>What architectures reach</h2>\n<p class=\"note\">The best of each cell, relative to the "
       "best of all. Where there is a ≤, all of the cell were left out because none can have "
       "more.</p>\n";
+  html += heat_scale("Share of the best of all");
   for (const ArchitectureMap& map : kMaps) {
     html += map_html(map, *systems.architectures, search, search.best.front().value);
   }

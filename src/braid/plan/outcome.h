@@ -31,7 +31,8 @@ struct Metrics {
   double iteration_time_s = 0;
   double compute_s = 0, tp_comm_s = 0, cp_comm_s = 0, ep_comm_s = 0, pp_comm_s = 0, dp_comm_s = 0;
   double bubble_s = 0, recompute_s = 0, optimizer_s = 0,
-         offload_s = 0;  ///< Of the slowest stage; they sum to the iteration time.
+         offload_s = 0;           ///< Of the busiest stage; they sum to the iteration time.
+  std::size_t busiest_stage = 0;  ///< That with most to do.
   double tokens_per_s = 0;
   double model_flops_per_s_per_device = 0;
   double mfu = 0;
@@ -105,6 +106,11 @@ struct Outcome {
   /// What a reader has to know of the trainer before the figures, a sentence each.
   std::vector<std::string> trainer_notes;
 };
+
+/// Leaves out the candidates that trade time for memory and get none: those of the degrees and the
+/// memory, within a thousandth, of another candidate that is faster. The first one stays, and so
+/// does the fastest.
+void leave_out_idle_trades(Outcome& outcome);
 
 /// What the search is for. There is at least one candidate.
 inline const Candidate& fastest_of(const Outcome& outcome) {

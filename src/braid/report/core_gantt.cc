@@ -99,9 +99,10 @@ std::string axis_svg(const Layout& layout) {
         "<text x=\"{0:.1f}\" y=\"{3:.1f}\" text-anchor=\"middle\">{4:.4g}</text>\n",
         x, kGanttTop - 4, layout.bottom + 2, layout.bottom + 18, tick * step);
   }
-  return svg + fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n",
-                           (kGanttLeft + kGanttWidth - kGanttRight) / 2, layout.bottom + 38,
-                           unit.name);
+  return svg + fmt::format(
+                   "<text class=\"axis-name\" x=\"{:.1f}\" y=\"{:.1f}\" "
+                   "text-anchor=\"middle\">time, {}</text>\n",
+                   (kGanttLeft + kGanttWidth - kGanttRight) / 2, layout.bottom + 38, unit.name);
 }
 
 /// How many of several cores are busy, as a hill of steps.

@@ -13,6 +13,13 @@ std::string notes_text(std::span<const std::string> trainer_notes) {
   return text + "\n";
 }
 
+std::string time_heading(const Plan& plan, const Metrics& metrics) {
+  constexpr const char* text = "Where the time goes";
+  if (plan.stages.size() < 2) return text;
+  return fmt::format("{} in the busiest stage, {} of {}", text, metrics.busiest_stage + 1,
+                     plan.stages.size());
+}
+
 std::string heading_text(const Plan& plan, std::span<const std::string> trainer_notes) {
   return fmt::format("{}{} on {}: {}{}\n{}", plan.model,
                      plan.model_parameters > 0

@@ -1,6 +1,7 @@
 #include "braid/report/html.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "braid/report/confidence_text.h"
 #include "braid/report/devices_text.h"
 #include "braid/report/form_text.h"
+#include "braid/report/heading.h"
 #include "braid/report/html_parts.h"
 #include "braid/report/html_timeline.h"
 #include "braid/report/plan_text.h"
@@ -115,22 +117,28 @@ std::string bounds_section(const Plan& plan, const Metrics& metrics) {
   return text + "</table>\n";
 }
 
-/// The plan among those that were found with it; a cell that differs from the plan's is bold.
-std::string alternatives_section(const Plan& plan, const Metrics& metrics,
-                                 const Alternatives& alternatives) {
-  const Candidate own{plan, metrics};
-  const PlanRow own_row{.candidate = &own};
-  std::vector<std::vector<std::string>> cells = plan_cells({&own_row, 1});
-  const std::string marks = marks_legend({&own_row, 1});
-  const bool others = !alternatives.rows.empty();
-  if (others) {
-    cells = alternatives.rows;
-    cells.insert(cells.begin(), alternatives.titles);
+/// Those columns whose cells are not alike in all rows below the titles; all, where none is.
+std::vector<std::size_t> telling_columns(const std::vector<std::vector<std::string>>& cells) {
+  std::vector<std::size_t> columns;
+  for (std::size_t c = 0; c < cells.front().size(); ++c) {
+    const bool alike = std::all_of(cells.begin() + 1, cells.end(),
+                                   [&](const auto& row) { return row[c] == cells[1][c]; });
+    if (!alike) columns.push_back(c);
   }
+  if (!columns.empty()) return columns;
+  columns.resize(cells.front().size());
+  std::iota(columns.begin(), columns.end(), std::size_t{0});
+  return columns;
+}
+
+/// Plans below the titles of their columns, the first of them this page's; what is alike in all of
+/// them is said once, so that most windows are wide enough for the rest.
+std::string plans_part(const std::vector<std::vector<std::string>>& cells) {
+  const std::vector<std::size_t> columns = telling_columns(cells);
   std::string table = "<table class=\"wide figures\">\n";
   for (std::size_t r = 0; r < cells.size(); ++r) {
-    table += r == 1 && others ? "<tr class=\"best\">" : "<tr>";
-    for (std::size_t c = 0; c < cells[r].size(); ++c) {
+    table += r == 1 ? "<tr class=\"best\">" : "<tr>";
+    for (const std::size_t c : columns) {
       const bool differs = r > 1 && cells[r][c] != cells[1][c];
       const std::string cell = escaped(cells[r][c]);
       table += fmt::format("<{0}>{1}</{0}>", r == 0 ? "th" : "td",
@@ -138,12 +146,35 @@ std::string alternatives_section(const Plan& plan, const Metrics& metrics,
     }
     table += "</tr>\n";
   }
-  std::string text = scrolled(table + "</table>\n");
-  text += others ? "<p class=\"note\">First the plan of this page, then what was found with it; "
-                   "bold where it differs.</p>\n"
-                 : "<p class=\"note\">braid plan --top 5 -o keeps other plans in the file, and "
-                   "this table shows them.</p>\n";
-  const std::string& said = others ? alternatives.marks : marks;
+  std::string alike;
+  for (std::size_t c = 0; c < cells.front().size(); ++c) {
+    if (std::binary_search(columns.begin(), columns.end(), c)) continue;
+    alike += (alike.empty() ? "" : ", ") + cells[0][c] + " " + cells[1][c];
+  }
+  return scrolled(table + "</table>\n") +
+         (alike.empty() ? "" : "<p class=\"note\">All: " + escaped(alike) + ".</p>\n");
+}
+
+/// The plan among those that were found with it, and what is known of it beside them; a cell that
+/// differs from the plan's is bold. Of a plan alone the summary has all figures.
+std::string alternatives_section(const Plan& plan, const Metrics& metrics,
+                                 const Alternatives& alternatives) {
+  const Candidate own{plan, metrics};
+  const PlanRow own_row{.candidate = &own};
+  const bool others = alternatives.rows.size() > 1;
+  std::string text;
+  if (others) {
+    std::vector<std::vector<std::string>> cells = alternatives.rows;
+    cells.insert(cells.begin(), alternatives.titles);
+    text = plans_part(cells) +
+           "<p class=\"note\">First the plan of this page, then what was found with it; "
+           "bold where it differs.</p>\n";
+  } else {
+    text =
+        "<p class=\"note\">braid plan --top 5 -o keeps other plans in the file, and a table of "
+        "them is shown here.</p>\n";
+  }
+  const std::string said = others ? alternatives.marks : marks_legend({&own_row, 1});
   if (!said.empty()) text += "<p class=\"note\">" + escaped(said) + "</p>\n";
   for (const std::string& line : {alternatives.why, alternatives.proof}) {
     if (!line.empty()) text += "<p>" + escaped(line) + "</p>\n";
@@ -243,7 +274,7 @@ std::string html_report(const Plan& plan, const Alternatives& alternatives,
   text += notes_part(alternatives.notes);
   text += summary(plan, metrics);
   text += section("Plans", alternatives_section(plan, metrics, alternatives));
-  text += section("Where the time goes",
+  text += section(time_heading(plan, metrics),
                   bar(time_shares(metrics), metrics.iteration_time_s) +
                       legend(time_shares(metrics), seconds_text, metrics.iteration_time_s));
   text += section("How sure that is", confidence_section(plan, metrics));

@@ -318,7 +318,7 @@ std::string timeline_section(const Plan& plan) {
   return charts(plan, timeline);
 }
 
-std::string timeline_page(const Plan& plan) {
+std::string timeline_page(const Plan& plan, const std::vector<std::string>& notes) {
   const Metrics metrics = measure(plan);
   return page_head(plan.model + ", timeline") +
          fmt::format(
@@ -328,10 +328,11 @@ std::string timeline_page(const Plan& plan) {
              escaped(plan.model), escaped(plan.system.name), seconds_text(metrics.iteration_time_s),
              seconds_text(metrics.bubble_s), devices_used(plan), plan.stages.size(),
              escaped(plan.planner), schedule_text(plan)) +
-         timeline_section(plan) + page_end();
+         notes_part(notes) + timeline_section(plan) + page_end();
 }
 
-std::string timeline_page(const DrawnOrder& drawn, const std::string& schedule) {
+std::string timeline_page(const DrawnOrder& drawn, const std::string& schedule,
+                          const std::vector<std::string>& notes) {
   const Plan& plan = drawn.plan;
   const PlanOrder& order = drawn.order;
   return page_head(plan.model + ", " + schedule) +
@@ -345,10 +346,11 @@ std::string timeline_page(const DrawnOrder& drawn, const std::string& schedule) 
              schedule, seconds_text(order.idle_s), gib_text(order.peak_memory_bytes),
              order.tightest_stage + 1, devices_used(plan), plan.stages.size(),
              escaped(plan.planner)) +
-         charts(plan, drawn.timeline) + page_end();
+         notes_part(notes) + charts(plan, drawn.timeline) + page_end();
 }
 
-std::string measured_page(const Plan& plan, Timeline predicted, Timeline measured) {
+std::string measured_page(const Plan& plan, Timeline predicted, Timeline measured,
+                          const std::vector<std::string>& notes) {
   const double predicted_s = predicted.iteration_time_s, measured_s = measured.iteration_time_s;
   // One scale for both: they are zoomed together.
   predicted.end_s = measured.end_s = std::max(predicted.end_s, measured.end_s);
@@ -359,7 +361,7 @@ std::string measured_page(const Plan& plan, Timeline predicted, Timeline measure
              escaped(plan.model), escaped(plan.system.name), seconds_text(predicted_s),
              seconds_text(measured_s), devices_used(plan), plan.stages.size(),
              escaped(plan.planner), schedule_text(plan)) +
-         section("Predicted", passes_chart(plan, predicted)) +
+         notes_part(notes) + section("Predicted", passes_chart(plan, predicted)) +
          section("Measured", passes_chart(plan, measured)) + page_end();
 }
 

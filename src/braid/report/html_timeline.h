@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "braid/plan/plan.h"
 #include "braid/schedule/plan_orders.h"
@@ -16,14 +17,17 @@ namespace braid {
 /// simulate() shows.
 std::string timeline_section(const Plan& plan);
 
-/// The same as a page of its own.
-std::string timeline_page(const Plan& plan);
+/// The same as a page of its own. `notes`, of this and the other pages: what a reader has to know
+/// before the figures, such as what the trainer does otherwise (notes_part()).
+std::string timeline_page(const Plan& plan, const std::vector<std::string>& notes);
 
 /// Of a plan by the schedule of that name in place of its own.
-std::string timeline_page(const DrawnOrder& drawn, const std::string& schedule);
+std::string timeline_page(const DrawnOrder& drawn, const std::string& schedule,
+                          const std::vector<std::string>& notes);
 
 /// The predicted passes of a plan above those that a run measured (run_measurement.h), drawn alike
 /// on one scale. Both timelines are of one iteration with all of the plan's stages.
-std::string measured_page(const Plan& plan, Timeline predicted, Timeline measured);
+std::string measured_page(const Plan& plan, Timeline predicted, Timeline measured,
+                          const std::vector<std::string>& notes);
 
 }  // namespace braid

@@ -1,5 +1,6 @@
 #include "braid/report/mapping_text.h"
 
+#include <algorithm>
 #include <vector>
 
 #include <fmt/format.h>
@@ -96,12 +97,18 @@ std::string mapping_text(const DataflowPlan& plan) {
   std::vector<std::vector<std::string>> rows = {{"#", "time ms", "bound by", "compute ms",
                                                  "memory ms", "network ms", "SRAM", "DRAM", "tiles",
                                                  "kernels"}};
+  double most_sram_bytes = 0, most_dram_bytes = 0;
+  for (const PartitionCost& cost : outcome.cost.partitions) {
+    most_sram_bytes = std::max(most_sram_bytes, cost.sram_bytes);
+    most_dram_bytes = std::max(most_dram_bytes, cost.dram_bytes);
+  }
   for (std::size_t p = 0; p < outcome.cost.partitions.size(); ++p) {
     const PartitionCost& cost = outcome.cost.partitions[p];
     rows.push_back({std::to_string(p + 1), in_ms(cost.time_s), std::string(name_of(cost.bound)),
                     in_ms(cost.compute_s), in_ms(cost.memory_s), in_ms(cost.network_s),
-                    format_bytes(cost.sram_bytes), format_bytes(cost.dram_bytes),
-                    std::to_string(cost.tiles), kernels_of(plan, p)});
+                    format_bytes_as(cost.sram_bytes, most_sram_bytes),
+                    format_bytes_as(cost.dram_bytes, most_dram_bytes), std::to_string(cost.tiles),
+                    kernels_of(plan, p)});
   }
   std::string text = text_table(rows);
   if (!plan.stages.empty()) text += stages_text(plan);

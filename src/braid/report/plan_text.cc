@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "braid/base/and_list.h"
+#include "braid/base/counted.h"
 #include "braid/base/quantity.h"
 #include "braid/base/rounding.h"
 #include "braid/plan/dealt_layers.h"
@@ -51,16 +52,16 @@ std::string shares_text(const std::vector<std::pair<std::string, double>>& parts
                         const std::string& unit, double scale) {
   std::string text;
   for (const auto& [name, value] : parts) {
-    if (value <= kRoundingShare * whole) continue;  // Nothing, or what rounding left of it.
-    text += fmt::format("  {:<26}{:>9} {}  {:>5.1f} %  {}\n", name,
-                        part_text(value / scale, whole / scale), unit, 100 * value / whole,
-                        bar(value / whole));
+    const std::string figure = part_text(value / scale, whole / scale);
+    if (is_zero(figure)) continue;
+    text += fmt::format("  {:<26}{:>9} {}  {:>5.1f} %  {}\n", name, figure, unit,
+                        100 * value / whole, bar(value / whole));
   }
   return text;
 }
 
-std::string time_text(const Metrics& m) {
-  return fmt::format("Where the time goes ({} s)\n", four_figures(m.iteration_time_s)) +
+std::string time_text(const Plan& plan, const Metrics& m) {
+  return fmt::format("{} ({} s)\n", time_heading(plan, m), four_figures(m.iteration_time_s)) +
          shares_text(time_terms(m), m.iteration_time_s, "s", 1);
 }
 
@@ -304,14 +305,14 @@ std::string search_text(const Outcome& outcome) {
   const bool of_first = !outcome.recommendation || !outcome.recommendation->fastest;
   if (outcome.status == Status::optimal) {
     const bool leaves_out = outcome.assignments_bound_s > 0;
-    std::string text = fmt::format(
-        "{}{} {} ({} bounds, {} plans timed).", of_first ? "Proven" : "The fastest is proven",
-        leaves_out ? " within the searched space: no plan of it"
-                   : ": no plan of the searched space",
-        is_simulated_objective(outcome)
-            ? "is faster"
-            : "has less of its own objective, which is not the time above",
-        outcome.work, outcome.evaluated);
+    std::string text =
+        fmt::format("{}{} {} ({}, {} timed).", of_first ? "Proven" : "The fastest is proven",
+                    leaves_out ? " within the searched space: no plan of it"
+                               : ": no plan of the searched space",
+                    is_simulated_objective(outcome)
+                        ? "is faster"
+                        : "has less of its own objective, which is not the time above",
+                    counted(outcome.work, "bound"), counted(outcome.evaluated, "plan"));
     text += space_text(outcome);
     if (leaves_out) {
       text += fmt::format(
@@ -323,11 +324,11 @@ std::string search_text(const Outcome& outcome) {
   }
   if (outcome.search_bound_s > 0) {
     return fmt::format(
-        "{} proven best: the searched space may hold one of {} s, {:.2g} % less ({} bounds, {} "
-        "plans timed).{}\n",
+        "{} proven best: the searched space may hold one of {} s, {:.2g} % less ({}, {} "
+        "timed).{}\n",
         of_first ? "Not" : "The fastest is not", bound_figures(outcome.search_bound_s),
-        100 * gap_of(outcome.objective, outcome.search_bound_s), outcome.work, outcome.evaluated,
-        space_text(outcome));
+        100 * gap_of(outcome.objective, outcome.search_bound_s), counted(outcome.work, "bound"),
+        counted(outcome.evaluated, "plan"), space_text(outcome));
   }
   if (outcome.evaluated > 1) {
     return fmt::format("{} proven best: the best of the {} plans that were timed.\n",
@@ -347,7 +348,7 @@ std::string plan_text(const Outcome& outcome) {
   const Plan& plan = best.plan;
   std::string text = heading_text(plan, outcome.trainer_notes);
   text += plans_table(outcome) + "\n";
-  text += time_text(best.metrics) + "\n";
+  text += time_text(plan, best.metrics) + "\n";
   text += sureness_text(best);
   text += memory_text(plan, best.metrics) + "\n";
   const std::string stages = stages_text(plan) + idle_text(outcome);

@@ -249,8 +249,8 @@ std::string grid(const Axes& axes) {
         kPlotLeft, y, kPlotWidth - kPlotRight, kPlotLeft - 6, y + 4, power_of_ten(at - 12));
   }
   svg += fmt::format(
-      "<text transform=\"translate(26 {:.0f}) rotate(-90)\" "
-      "text-anchor=\"middle\">TFLOP/s</text>\n",
+      "<text class=\"axis-name\" transform=\"translate(26 {:.0f}) rotate(-90)\" "
+      "text-anchor=\"middle\">performance, TFLOP/s</text>\n",
       (kPlotTop + kPlotHeight - kPlotBottom) / 2);
   return svg;
 }
@@ -351,8 +351,10 @@ std::string roofline_svg(const DataflowPlan& plan) {
              axes, marks, kernels,
              {text_box(kPlotWidth - kPlotRight - peak_width, axes.y(peak) - 6, peak_text.size())}) +
          list.svg;
-  svg += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">operations per byte</text>\n",
-                     (kPlotLeft + kPlotWidth - kPlotRight) / 2, kPlotHeight - kPlotBottom + 38);
+  svg += fmt::format(
+      "<text class=\"axis-name\" x=\"{}\" y=\"{}\" text-anchor=\"middle\">intensity, operations "
+      "per byte</text>\n",
+      (kPlotLeft + kPlotWidth - kPlotRight) / 2, kPlotHeight - kPlotBottom + 38);
   const double key_y = kPlotHeight - 22;
   svg += fmt::format(
       "<circle class=\"memory\" cx=\"{}\" cy=\"{}\" r=\"5\"/><text x=\"{}\" y=\"{}\">DRAM, {:.4g} "

@@ -36,8 +36,11 @@ std::string part_text(double part, double whole) {
   const int decimals = before == 2 ? 2 : std::clamp(figures - before, 0, most);
   std::string text = fmt::format("{:.{}f}", part, decimals);
   // Not "-0.00".
-  const bool is_zero = text.find_first_not_of("-0.") == std::string::npos;
-  return is_zero && text.front() == '-' ? text.substr(1) : text;
+  return is_zero(text) && text.front() == '-' ? text.substr(1) : text;
+}
+
+bool is_zero(const std::string& figure) {
+  return figure.find_first_not_of("-0.") == std::string::npos;
 }
 
 std::string rate_text(double per_s) {

@@ -22,6 +22,9 @@ std::vector<std::pair<std::string, double>> memory_terms(const MemoryBreakdown& 
 /// "55.92" and "207.80".
 std::string part_text(double part, double whole);
 
+/// Whether a figure is written as zero ("0.00"): a row of such figures alone says nothing.
+bool is_zero(const std::string& figure);
+
 /// Tokens or samples a second: "36260", "3.12".
 std::string rate_text(double per_s);
 

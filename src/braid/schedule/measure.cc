@@ -26,8 +26,10 @@ Metrics busy_times(const StageLoad& load, const StageSync& sync, const StageTimi
     metrics.recompute_s += micro_batches * chunk.recompute.total_s();
     metrics.dp_comm_s += micro_batches * (chunk.dp_forward_s + chunk.dp_backward_s);
   }
+  // Between two times that are mostly equal: what rounding leaves is nothing.
+  const double tail_s = timing.end_s - timing.passes_end_s - sync.optimizer_s;
   metrics.dp_comm_s +=
-      timing.parameter_wait_s + (timing.end_s - timing.passes_end_s - sync.optimizer_s);
+      timing.parameter_wait_s + (tail_s > kRoundingShare * timing.end_s ? tail_s : 0.0);
   metrics.optimizer_s = sync.optimizer_s;
   return metrics;
 }
@@ -42,8 +44,8 @@ Metrics busiest_times(const PlanPipeline& timed, const std::vector<StageTiming>&
   Metrics busiest;
   for (std::size_t s = 0; s < timed.loads.size(); ++s) {
     const auto micro_batches = static_cast<double>(timed.pipeline.micro_batches_of(s));
-    const Metrics metrics =
-        busy_times(timed.loads[s], timed.pipeline.sync[s], timings[s], micro_batches);
+    Metrics metrics = busy_times(timed.loads[s], timed.pipeline.sync[s], timings[s], micro_batches);
+    metrics.busiest_stage = s;
     if (s == 0 || busy_s(metrics) > busy_s(busiest)) busiest = metrics;
   }
   return busiest;

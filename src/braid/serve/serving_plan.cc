@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -91,6 +92,7 @@ class ServingSearch {
   HalfChoice decoding_of(const ServingOption& option) const;
   void join(const HalfChoice& prefill, const HalfChoice& decode);
   void consider(ServingPlan plan);
+  void predict_ttft();
   void add_front();
   static const WorkerSteps& steps_of(ServingOption& option, std::size_t chunk);
   ServingTimes times(const ServingOption& option, const WorkerSteps& steps, double batch);
@@ -355,7 +357,7 @@ void ServingSearch::join(const HalfChoice& prefill, const HalfChoice& decode) {
       plan.decode = decode.option->plan(d, decode.limits);
       plan.prefill.requests_per_s = prefill.rate;
       plan.decode.requests_per_s = decode.rate;
-      plan.ttft_s = prefill.time_s;
+      plan.ttft_s = prefill.time_s;  // At most: predict_ttft() says what it is.
       plan.tpot_s = decode.time_s;
       plan.devices = p * of_prefill + d * of_decode;
       plan.requests_per_s =
@@ -385,6 +387,25 @@ void ServingSearch::search_disaggregated() {
       for (const auto& [decode_devices, decode] : decodes[key]) join(prefill, decode);
     }
   }
+}
+
+/// Of a disaggregated plan: what the TTFT is at the rate of the whole service, which its decode
+/// workers may hold below what the prefill workers could take within the target.
+void ServingSearch::predict_ttft() {
+  if (!outcome_.plan || !outcome_.plan->disaggregated) return;
+  ServingPlan& plan = *outcome_.plan;
+  const WorkerPlan& of = plan.prefill;
+  const auto is_planned = [&of](const std::unique_ptr<ServingOption>& option) {
+    return option->engine == of.engine && option->layout == of.layout && !option->draft &&
+           option->format.name == of.format.name && option->format.cache == of.format.cache;
+  };
+  const auto option = std::find_if(options_.begin(), options_.end(), is_planned);
+  const auto chunk = std::find(kChunkSizes.begin(), kChunkSizes.end(), of.limits.chunk_tokens);
+  assert(option != options_.end() && chunk != kChunkSizes.end());
+  const WorkerSteps& steps =
+      steps_of(**option, static_cast<std::size_t>(chunk - kChunkSizes.begin()));
+  const double rate = plan.requests_per_s / static_cast<double>(of.workers);
+  plan.ttft_s = std::min(job_.ttft_s, prompts_ttft_s(steps, rate, (*option)->disaggregated));
 }
 
 void ServingSearch::add_front() {
@@ -423,6 +444,7 @@ ServingOutcome ServingSearch::run() {
   add_options();
   if (job_.disaggregated) search_disaggregated();
   if (job_.aggregated) search_aggregated();
+  predict_ttft();
   add_front();
   return std::move(outcome_);
 }

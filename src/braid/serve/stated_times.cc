@@ -93,10 +93,12 @@ void time_disaggregated(const WorkerFigures& prefill, const WorkerFigures& decod
     times.sequences = batch;
     times.plan.tpot_s = decode_s;
   }
-  times.plan.ttft_s = job.ttft_s;
   times.plan.requests_per_s = std::min(rate, prompts);
   times.plan.decode.requests_per_s = rate / decode.workers();
   times.plan.prefill.requests_per_s = prompts / prefill.workers();
+  // Prefill workers that wait for decode ones have a shorter queue than the target leaves room for.
+  times.plan.ttft_s = prompts_ttft_s(prefill.steps(), times.plan.requests_per_s / prefill.workers(),
+                                     prefill.factors());
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "braid/base/quantity.h"
 #include "braid/base/rounding.h"
 #include "braid/system/links.h"
 #include "braid/verify/checks.h"
@@ -89,9 +90,9 @@ std::string host_fault(const Plan& plan, const Replay& replayed) {
       const auto& host = chip_at(plan.system, device).host;
       const double available = host ? host->bytes : 0;
       if (needed > available * kAboveTolerance + 1) {
-        return fmt::format(
-            "stage {} offloads {:.0f} bytes a device, its host has capacity for {:.0f}", s + 1,
-            needed, available);
+        return fmt::format("stage {} offloads {} a device, its host has capacity for {}: {} short",
+                           s + 1, format_bytes(needed), format_bytes(available),
+                           format_bytes(needed - available));
       }
     }
   }
@@ -112,8 +113,10 @@ Check memory_check(const Plan& plan, const Replay& replayed, double& peak_bytes)
     const double room = available - needed;
     if (tightest.empty() || room < least_room) {
       least_room = room;
+      const bool fits = needed <= available * kAboveRounding;
       tightest =
-          fmt::format("stage {} needs {:.0f} of {:.0f} usable bytes", s + 1, needed, available);
+          fmt::format("stage {} needs {} of {} usable{}", s + 1, format_bytes(needed),
+                      format_bytes(available), fits ? "" : ": " + format_bytes(-room) + " short");
     }
     holds = holds && needed <= available * kAboveRounding;
   }
@@ -129,9 +132,9 @@ Check claims_check(const Claims& claims, const Verification& found) {
   const double off_bytes = std::abs(claims.peak_memory_bytes - found.peak_memory_bytes);
   const bool same_memory = off_bytes <= kToleranceShare * found.peak_memory_bytes;
   return {"claims", same_time && same_memory,
-          fmt::format("{:.9g} s claimed, {:.9g} s replayed; {:.0f} bytes claimed, {:.0f} needed",
-                      claims.iteration_time_s, found.iteration_time_s, claims.peak_memory_bytes,
-                      found.peak_memory_bytes)};
+          fmt::format("{:.9g} s claimed, {:.9g} s replayed; {:.9g} GiB claimed, {:.9g} GiB needed",
+                      claims.iteration_time_s, found.iteration_time_s,
+                      claims.peak_memory_bytes / kGiB, found.peak_memory_bytes / kGiB)};
 }
 
 /// The plan's own arithmetic at the peak of all devices together.

@@ -88,10 +88,10 @@ function framed(svg, width, height, x, y, names, ticks = {}) {
   svg.append("g").attr("class", "axis").attr("transform", `translate(${kMargin.left},0)`)
       .call(vertical(d3.axisLeft(y)).tickSizeOuter(0));
   if (names.x) {
-    svg.append("text").attr("x", (kMargin.left + width - kMargin.right) / 2).attr("y", height - 8)
+    svg.append("text").attr("class", "axis-name").attr("x", (kMargin.left + width - kMargin.right) / 2).attr("y", height - 8)
         .attr("text-anchor", "middle").text(names.x);
   }
-  svg.append("text").attr("transform", `translate(13,${(kMargin.top + bottom) / 2}) rotate(-90)`)
+  svg.append("text").attr("class", "axis-name").attr("transform", `translate(13,${(kMargin.top + bottom) / 2}) rotate(-90)`)
       .attr("text-anchor", "middle").text(names.y);
   return svg.append("g");
 }
@@ -132,6 +132,17 @@ function marker(place, group) {
       .append("path").attr("d", shape(group)).attr("fill", colour(group));
 }
 
+// What the lines and rings of a plot stand for: pairs of a drawing of 20 by 10 (SVG's path and how it is stroked) and words.
+function lineKeys(figure, entries) {
+  const keys = add(figure, "div", {class: "keys"});
+  for (const [path, style, words] of entries) {
+    const key = add(keys, "span");
+    d3.select(add(key, "i", {class: "key line"})).append("svg").attr("viewBox", "0 0 20 10").attr("aria-hidden", "true")
+        .append("path").attr("d", path).attr("style", `fill:none;${style}`);
+    key.append(words);
+  }
+}
+
 // Says what is nearest to the pointer; arrow keys go from point to point.
 function inspect(plot, svg, tip, points) {
   let at = -1;
@@ -167,10 +178,11 @@ function inspect(plot, svg, tip, points) {
   };
 }
 
-// {title, x: [{name, unit}], y: {name, unit}, log, square, front, limit: {x, name}, groups: [name], points: [{x: [number],
-// y, group, best, text}]}
-// front: best points stand out, and a line is the most that each x buys. square: both axes are alike, with the diagonal and lines a fifth off.
+// {title, caption, x: [{name, unit}], y: {name, unit}, log, square, front: {best, line}, limit: {x, name}, groups: [name],
+// points: [{x: [number], y, group, best, text}]}
+// caption: where no heading is the chart's. front: best points stand out, and a line is the most that each x buys, in words that say so. square: both axes are alike, with the diagonal and lines a fifth off.
 function scatter(figure, data) {
+  if (data.caption) add(figure, "figcaption", {}, data.caption);
   let which = 0;
   if (data.x.length > 1) {
     const controls = add(figure, "div", {class: "controls"});
@@ -184,6 +196,17 @@ function scatter(figure, data) {
       .attr("aria-label", `${data.title}; arrow keys go from point to point`);
   const tip = tipIn(plot);
   groupKeys(figure, data.groups);
+  const lines = [];
+  if (data.front) {
+    lines.push(["M10 1.2a3.8 3.8 0 1 0 .01 0", "stroke:var(--text);stroke-width:2", data.front.best]);
+    lines.push(["M1 8H8V2H19", "stroke:var(--strong);stroke-width:1.5", data.front.line]);
+  }
+  if (data.square) {
+    lines.push(["M2 10L18 0", "stroke:var(--strong);stroke-width:1.5", `${data.y.name} as ${data.x[0].name}`]);
+    lines.push(["M2 10L18 0", "stroke:var(--strong);stroke-width:1.5;stroke-dasharray:4 3", "a fifth off"]);
+  }
+  if (data.limit) lines.push(["M1 5H19", "stroke:var(--limit);stroke-width:1.5;stroke-dasharray:4 3", data.limit.name]);
+  lineKeys(figure, lines);
   const redraw = keepDrawn(plot, (width) => {
     const height = Math.round(Math.max(300, Math.min(data.square ? width * 0.75 : width * 0.5, 620)));
     const xs = data.points.map((p) => p.x[which]), ys = data.points.map((p) => p.y);
@@ -194,7 +217,10 @@ function scatter(figure, data) {
     const scaleOf = (values, unit, range) => {
       let low = Math.min(...values) / unit.scale, high = Math.max(...values) / unit.scale;
       if (far(values)) return d3.scaleLog().domain([low / 1.3, high * 1.3]).range(range);
-      return d3.scaleLinear().domain([0, high * 1.08]).range(range);
+      // From 0, but where all values are far from it: they would lie on one spot.
+      const span = Math.max(high - low, 0.1 * high);
+      return d3.scaleLinear().domain(low < 0.7 * high ? [0, high * 1.08] : [low - 0.25 * span, high + 0.25 * span])
+          .range(range);
     };
     const all = data.square ? xs.concat(ys) : null;
     const x = scaleOf(all || xs, xUnit, [kMargin.left, width - kMargin.right]);
@@ -264,7 +290,7 @@ function strip(figure, data) {
     const noAxis = () => 0;
     const body = framed(svg, width, height, noAxis, y, {y: "error, %"},
                         {y: () => y.ticks(5), yText: (v) => `${v > 0 ? "+" : v < 0 ? "−" : ""}${Math.abs(Math.round(100 * v))}`});
-    svg.select("text[transform]").attr("transform", `translate(13,${(kMargin.top + 250) / 2}) rotate(-90)`);
+    svg.select("text.axis-name").attr("transform", `translate(13,${(kMargin.top + 250) / 2}) rotate(-90)`);
     body.append("line").attr("x1", kMargin.left).attr("x2", width - kMargin.right).attr("y1", y(0)).attr("y2", y(0))
         .attr("stroke", "var(--strong)");
     const points = [];
@@ -297,6 +323,8 @@ function strip(figure, data) {
         .attr("transform", (p) => `translate(${p.px.toFixed(1)},${p.py.toFixed(1)}) scale(.8)`);
     inspect(plot, svg, tip, points.filter((p) => !faded(p.group)));
   });
+  lineKeys(figure, [["M4 5H16", "stroke:var(--text);stroke-width:3", "median"],
+                    ["M10 0V10", "stroke:var(--text);stroke-width:1.5", "middle nine tenths"]]);
   groups.watchers.push(redraw);
 }
 
@@ -390,8 +418,9 @@ function timeAxis(svg, x, top, width) {
   const group = svg.append("g").attr("class", "time");
   group.append("g").attr("class", "axis").attr("transform", `translate(0,${top})`)
       .call(d3.axisBottom(shown).ticks(Math.max(2, Math.floor(width / 110))).tickSizeOuter(0));
-  group.append("text").attr("x", (x.range()[0] + x.range()[1]) / 2).attr("y", top + 36).attr("text-anchor", "middle")
-      .text(offset > 0 ? `${unit.name} after ${digits(offset, 8)} s` : unit.name);
+  group.append("text").attr("class", "axis-name").attr("x", (x.range()[0] + x.range()[1]) / 2).attr("y", top + 36)
+      .attr("text-anchor", "middle")
+      .text(offset > 0 ? `time, ${unit.name} after ${digits(offset, 8)} s` : `time, ${unit.name}`);
 }
 
 const kKinds = ["forward", "backward", "input gradients", "weight gradients", "send", "gradients", "shared gradients",
@@ -430,7 +459,7 @@ function timeline(figure, data) {
   let layered = false;
   const [passHeight, layerHeight, transferHeight] = [20, 17, 10];
   const rowHeight = () => passHeight + transferHeight + 6 + (layered ? layerHeight + 1 : 0);
-  const left = () => graph + 34, right = (width) => width - 12;
+  const left = () => graph + 44, right = (width) => width - 12;
 
   const place = add(figure, "div");
   const plot = add(figure, "div", {class: "plot"});
@@ -589,6 +618,7 @@ function timeline(figure, data) {
       }
       svg.append("text").attr("x", left() - 8).attr("y", middle(r) + 4).attr("text-anchor", "end").text(row.stage);
     });
+    svg.append("text").attr("class", "row-name").attr("x", left() - 8).attr("y", height + 21).attr("text-anchor", "end").text("stage");
     paint();
   };
   canvas.addEventListener("pointermove", (event) => {
@@ -659,7 +689,7 @@ function memory(figure, data) {
     const most = 1.12 * Math.max(stage.peak_bytes, bounded ? stage.usable_bytes : 0) / 2 ** 30;
     x = d3.scaleLinear().domain([view.begin, view.end]).range([kMargin.left, width - kMargin.right]);
     const y = d3.scaleLinear().domain([0, most]).range([floor, kMargin.top]);
-    const body = framed(svg, width, height, () => 0, y, {y: "GiB"});
+    const body = framed(svg, width, height, () => 0, y, {y: "memory, GiB"});
     timeAxis(svg, x, floor, width);
     // What changes lies on top of what does not.
     const steady = stage.kinds.filter(([name, , bytes]) => name !== "activations" && bytes > 0);
