@@ -16,7 +16,7 @@ run() {
   /usr/bin/time -o time -f '%e %U %M' timeout 600 "$braid" "$@" > out.txt 2> err.txt || status=$?
   read -r wall user peak < <(tail -n 1 time)
   printf '%-24s %6.1f s, CPU %6.1f s %6.0f MB  exit %d  %s\n' "$name" "$wall" "$user" "$(awk "BEGIN {print $peak * 1024 / 1e6}")" "$status" \
-    "$(cat out.txt err.txt | grep -m 1 -oE 'Proven|Not proven[^(]*|The mapping is [^(]*|no plan:|[Ww]ithin [0-9.]*% of' || true)"
+    "$(cat out.txt err.txt | grep -m 1 -oE '[Nn]ot proven[^(]*|[Pp]roven|The mapping is [^(]*|no plan:|[Ww]ithin [0-9.]* % of' || true)"
 }
 
 # Graphs of N operators on tensors of 1024 x 1024: GEMMs side by side, a chain, and one where each reads all before it.
