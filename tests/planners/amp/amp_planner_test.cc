@@ -19,6 +19,7 @@
 #include "braid/plan/stage_load.h"
 #include "braid/plan/totals.h"
 #include "braid/planners/amp/amp_job.h"
+#include "braid/planners/job/outcomes.h"
 #include "braid/planners/job/space.h"
 #include "braid/planners/phaze/phaze_planner.h"
 #include "braid/planners/registry.h"
