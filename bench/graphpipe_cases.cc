@@ -13,11 +13,11 @@
 #include "braid/base/error.h"
 #include "braid/plan/stage_rounds.h"
 #include "braid/planners/graphpipe/graphpipe_planner.h"
-#include "braid/planners/graphpipe/iteration.h"
 #include "braid/planners/graphpipe/search.h"
 #include "braid/planners/registry.h"
 
 #include "graphpipe_models.h"
+#include "planners/graphpipe_iteration.h"
 
 namespace braid {
 namespace {
@@ -169,9 +169,9 @@ void case_study_table() {
       GraphPipeSolution plan = solve_graphpipe(ordered);
       double bytes = 0;
       for (const GraphPipeStage& stage : plan.stages) bytes = std::max(bytes, stage.memory_bytes);
-      row +=
-          fmt::format(" {} | {} | {:.2f} | {:.1f} |", plan.stages.size(), plan.depth(), bytes / kGb,
-                      static_cast<double>(problem.batch) / graphpipe_iteration_s(ordered, plan));
+      row += fmt::format(
+          " {} | {} | {:.2f} | {:.1f} |", plan.stages.size(), plan.depth(), bytes / kGb,
+          static_cast<double>(problem.batch) / test::graphpipe_iteration_s(ordered, plan));
     }
     fmt::print("| {} |{}\n", samples, row);
   }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Plans and maps the inputs that are known to take longest. Prints user seconds, peak memory, exit status and what the
-# outcome says of its proof. Some minutes; not part of CI.
+# Plans and maps the inputs that are known to take longest. Prints seconds by the clock and of the processor, peak memory, exit
+# status and what the outcome says of its proof. Some minutes; not part of CI.
 #
 #   scripts/check-slow-inputs.sh [build/release/bin/braid]
 set -euo pipefail
@@ -11,12 +11,12 @@ trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 
 run() {
-  local name=$1 status=0 user peak
+  local name=$1 status=0 wall user peak
   shift
-  /usr/bin/time -o time -f '%U %M' timeout 600 "$braid" "$@" > out.txt 2> err.txt || status=$?
-  read -r user peak < <(tail -n 1 time)
-  printf '%-24s %7.1f s %6.0f MB  exit %d  %s\n' "$name" "$user" "$(awk "BEGIN {print $peak * 1024 / 1e6}")" "$status" \
-    "$(cat out.txt err.txt | grep -m 1 -oE 'Proven|Not proven[^(]*|The mapping is [^(]*|no plan:|[Ww]ithin [0-9.]*% of' || true)"
+  /usr/bin/time -o time -f '%e %U %M' timeout 600 "$braid" "$@" > out.txt 2> err.txt || status=$?
+  read -r wall user peak < <(tail -n 1 time)
+  printf '%-24s %6.1f s, CPU %6.1f s %6.0f MB  exit %d  %s\n' "$name" "$wall" "$user" "$(awk "BEGIN {print $peak * 1024 / 1e6}")" "$status" \
+    "$(cat out.txt err.txt | grep -m 1 -oE '[Nn]ot proven[^(]*|[Pp]roven|The mapping is [^(]*|no plan:|[Ww]ithin [0-9.]* % of' || true)"
 }
 
 # Graphs of N operators on tensors of 1024 x 1024: GEMMs side by side, a chain, and one where each reads all before it.
@@ -60,6 +60,7 @@ run graphpipe/t5-large plan t5-large --cluster p3.16xlarge:64 --global-batch 409
 for model in gemma-3-1b deepseek-v2 deepseek-v3-mtp; do
   run "sn40l/$model" plan $model --cluster sn40l-16 --global-batch 256
 done
+run sn40l/deepseek-v2-4k plan deepseek-v2 --cluster sn40l-16 --global-batch 1024 --seq-len 4096
 for devices in 256 1024; do
   run dlrm/$devices plan dlrm-dfmodel --cluster dgx-h100:$devices --global-batch 65536
 done

@@ -104,6 +104,44 @@ TEST(Elimination, RefusesWideTables) {
   EXPECT_TRUE(minimise(problem, 1 << 14));
 }
 
+/// Chips along the axes that divide something.
+template <typename Divides>
+double parts_along(const std::vector<FabricDimension>& axes, Divides divides) {
+  double parts = 1;
+  for (std::size_t a = 0; a < axes.size(); ++a) {
+    if (divides(a)) parts *= static_cast<double>(axes[a].size);
+  }
+  return parts;
+}
+
+/// What a sharding costs under a goal: kernel by kernel and tensor by tensor.
+double sharding_cost(const KernelGraph& graph, const Sharding& dims, const Fabric& fabric,
+                     const CollectiveRules& rules, const ShardingGoal& goal) {
+  const std::vector<FabricDimension> axes = shard_axes(fabric);
+  double total = 0;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    const Kernel& kernel = graph.kernels[i];
+    const ShardMessage sum = reduction(kernel, dims[i], graph.word_bytes, axes, fabric, rules);
+    const double rate = kernel.matrix ? goal.matrix_s_per_flop : goal.elementwise_s_per_flop;
+    const double parts =
+        parts_along(axes, [&](std::size_t a) { return dims[i].along[a] != KernelDim::none; });
+    total += goal.bytes_only ? sum.bytes : sum.seconds + rate * kernel_flops(kernel) / parts;
+  }
+  for (const KernelTensor& tensor : graph.tensors) {
+    const auto from = static_cast<std::size_t>(tensor.from);
+    const auto to = static_cast<std::size_t>(tensor.to);
+    const Kernel& writer = graph.kernels[from];
+    const double bytes = output_elements(writer) * graph.word_bytes;
+    const TensorLayout out = output_layout(writer, dims[from]);
+    const TensorLayout in = input_layout(graph.kernels[to], dims[to], writer, graph.word_bytes);
+    const ShardMessage change = LayoutChanges(bytes, axes, fabric, rules).of(out, in);
+    const double parts =
+        parts_along(axes, [&](std::size_t a) { return out[a] != ShardLayout::whole; });
+    total += goal.bytes_only ? change.bytes : change.seconds + goal.s_per_byte * bytes / parts;
+  }
+  return total;
+}
+
 // Column-parallel then row-parallel with one all-reduce: Megatron-LM's way with two products.
 TEST(Sharding, FindsColumnThenRowParallel) {
   const DataflowSetup setup = parse_dataflow_setup(small_setup_text(), "setup.txt");

@@ -65,7 +65,7 @@ void each_plan(const Job& job, const System& system, const SpaceOptions& space,
       const Plan plan = build_plan(chain, tables, configuration, ends, "exhaustive");
       for (std::size_t s = 0; s < plan.stages.size(); ++s) {
         const Chip& chip = system.groups.front().chip;
-        const MemoryBreakdown memory = memory_of_stage(plan, s);
+        const MemoryBreakdown memory = memory_of_stages(plan)[s];
         if (memory.device_total() > usable_bytes(chip)) return;
         if (chip.host && memory.host > chip.host->bytes) return;
       }

@@ -47,7 +47,7 @@ TEST(CoreLayer, TasksAreTheOperatorsAndEdgesTheTensorsOfALayer) {
   for (const LayerId id : {kRankLayer, kRankBackwardLayer}) {
     const Layer& layer = step.layers[static_cast<std::size_t>(id)];
     const CoreLayer tasks = core_layer(step, id, cores, memo);
-    check_core_problem(tasks.problem, "test");
+    ASSERT_TRUE(is_valid(tasks.problem));
     std::vector<std::int32_t> task_of(step.operators.size(), -1);
     for (std::size_t task = 0; task < tasks.operators.size(); ++task) {
       for (const OperatorId op : tasks.operators[task]) {

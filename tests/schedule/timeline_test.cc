@@ -135,8 +135,8 @@ TEST(Simulate, MemoryPeaksWhereTheMemoryModelSaysAndReturnsToItsStart) {
           EXPECT_GT(samples[i].time_s, samples[i - 1].time_s);
         }
       }
-      EXPECT_DOUBLE_EQ(most, memory_of_stage(plan, s).device_total());
-      const MemoryBreakdown memory = memory_of_stage(plan, s);
+      EXPECT_DOUBLE_EQ(most, memory_of_stages(plan)[s].device_total());
+      const MemoryBreakdown memory = memory_of_stages(plan)[s];
       EXPECT_DOUBLE_EQ(samples.back().bytes, memory.device_total() - memory.activations);
     }
   }
@@ -149,7 +149,7 @@ TEST(Simulate, OffloadedStashesTakeTwoSlotsOnTheDevice) {
   const Timeline timeline = simulate(plan);
   for (const MemorySample& sample : timeline.memory[0]) most = std::max(most, sample.bytes);
   EXPECT_EQ(most, 5 * 2 + 2 * 6);
-  EXPECT_EQ(most, memory_of_stage(plan, 0).device_total());
+  EXPECT_EQ(most, memory_of_stages(plan)[0].device_total());
 }
 
 TEST(Simulate, RefusesPlansWithoutASchedule) {

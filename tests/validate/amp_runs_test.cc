@@ -11,6 +11,7 @@
 #include "braid/verify/verify.h"
 
 #include "base/reference_files.h"
+#include "validate/read_runs.h"
 
 namespace braid {
 namespace {
@@ -82,7 +83,7 @@ TEST(AmpRuns, MixedClustersArePlannedAndSound) {
 TEST(AmpRuns, PublishedStrategiesAreRanked) {
   const std::string file = reference_file("reference/amp/measured.csv");
   if (file.empty()) GTEST_SKIP() << "reference data not present";
-  const MeasuredRuns input = read_measured_runs(file);
+  const MeasuredRuns input = test::read_runs(file);
   const std::vector<Prediction> predictions = predict(input.runs);
   const auto groups = accuracy_by(input.runs, predictions, {"dataset"});
   for (const AccuracyGroup& group : groups) {

@@ -8,6 +8,7 @@
 #include "braid/validate/run_errors.h"
 
 #include "support/source_path.h"
+#include "validate/read_runs.h"
 
 namespace braid {
 namespace {
@@ -59,7 +60,7 @@ TEST(Coverage, CountsRunsBySource) {
 
 TEST(RunErrors, AreOfWhatIsPredicted) {
   const MeasuredRuns input =
-      read_measured_runs(test::source_path("tests/validate/published_runs.csv"));
+      test::read_runs(test::source_path("tests/validate/published_runs.csv"));
   std::vector<MeasuredRun> runs(input.runs.begin(), input.runs.begin() + 3);
   runs[1].hardware = "abacus";
   LeftOut left;

@@ -15,6 +15,7 @@
 
 #include "base/reference_files.h"
 #include "support/source_path.h"
+#include "validate/read_runs.h"
 
 namespace braid {
 namespace {
@@ -77,15 +78,14 @@ int compare_plans(const std::vector<MeasuredRun>& runs) {
 }
 
 TEST(PlansAsValidated, OfPublishedRunsTakeWhatValidationSaysBitForBit) {
-  const MeasuredRuns runs =
-      read_measured_runs(test::source_path("tests/validate/published_runs.csv"));
+  const MeasuredRuns runs = test::read_runs(test::source_path("tests/validate/published_runs.csv"));
   EXPECT_GT(compare_plans(runs.runs), 30);
 }
 
 TEST(PlansAsValidated, OfAllMeasuredRunsTakeWhatValidationSaysBitForBit) {
   const std::string file = reference_file("data/measured_training_runs.csv");
   if (file.empty()) GTEST_SKIP() << "the measured runs are not here";
-  EXPECT_GT(compare_plans(read_measured_runs(file).runs), 700);
+  EXPECT_GT(compare_plans(test::read_runs(file).runs), 700);
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 
 #include "base/reference_files.h"
 #include "support/source_path.h"
+#include "validate/read_runs.h"
 
 namespace braid {
 namespace {
@@ -707,7 +708,7 @@ TEST(DirectPlan, OneStageKeepsTiedEmbeddingsOnce) {
   parallel.num_micro_batches = 4;
   const Plan plan =
       direct_plan(graph, {parallel, parse_precision("bf16"), {}, 4}, load_system("dgx-a100:1"));
-  EXPECT_DOUBLE_EQ(memory_of_stage(plan, 0).weights,
+  EXPECT_DOUBLE_EQ(memory_of_stages(plan)[0].weights,
                    2 * static_cast<double>(parameter_count(graph)));
   for (const Check& check : verify(plan).checks) {
     EXPECT_TRUE(check.holds) << check.name << ": " << check.detail;
@@ -717,7 +718,7 @@ TEST(DirectPlan, OneStageKeepsTiedEmbeddingsOnce) {
 TEST(Predict, NothingBeatsTheBoundOnManyMeasuredRuns) {
   const std::string file = reference_file("data/measured_training_runs.csv");
   if (file.empty()) GTEST_SKIP() << "reference data not present";
-  const std::vector<MeasuredRun> runs = read_measured_runs(file).runs;
+  const std::vector<MeasuredRun> runs = test::read_runs(file).runs;
   std::size_t predicted = 0;
   for (std::size_t i = 0; i < runs.size(); i += 5) {
     const Prediction prediction = predict(runs[i]);

@@ -7,6 +7,7 @@
 
 #include "base/error_text.h"
 #include "support/source_path.h"
+#include "validate/read_runs.h"
 
 namespace braid {
 namespace {
@@ -94,7 +95,7 @@ TEST(Record, RefusesWhatIsNone) {
 /// The gate: rows that the project ships are predicted as well as is recorded beside them.
 TEST(PublishedRuns, ArePredictedAsWellAsRecorded) {
   const std::string folder = test::source_path("tests/validate/");
-  const std::vector<MeasuredRun> runs = read_measured_runs(folder + "published_runs.csv").runs;
+  const std::vector<MeasuredRun> runs = test::read_runs(folder + "published_runs.csv").runs;
   ASSERT_GE(runs.size(), 60U);
   const std::vector<Prediction> predictions = predict(runs);
   EXPECT_THAT(worse_than_record(read_file(folder + "recorded_accuracy.csv"),

@@ -311,7 +311,7 @@ TEST(Verify, CountsAsMuchMemoryAsTheModel) {
     Plan plan = made.outcome.candidates.front().plan;
     double fullest = 0;
     for (std::size_t s = 0; s < plan.stages.size(); ++s) {
-      fullest = std::max(fullest, memory_of_stage(plan, s).device_total());
+      fullest = std::max(fullest, memory_of_stages(plan)[s].device_total());
     }
     Chip& chip = plan.system.groups.front().chip;
     chip.memory.bytes = fullest + chip.reserved_bytes;

@@ -177,23 +177,6 @@ ShardingResult find_sharding(const KernelGraph& graph, const Fabric& fabric,
   return result;
 }
 
-double sharding_cost(const KernelGraph& graph, const Sharding& dims, const Fabric& fabric,
-                     const CollectiveRules& rules, const ShardingGoal& goal) {
-  const Prices prices(graph, fabric, rules, goal);
-  double total = 0;
-  for (std::size_t i = 0; i < dims.size(); ++i) {
-    total += prices.of_kernel(graph.kernels[i], dims[i])[0];
-  }
-  for (const KernelTensor& tensor : graph.tensors) {
-    const auto from = static_cast<std::size_t>(tensor.from);
-    const auto to = static_cast<std::size_t>(tensor.to);
-    const Kernel& writer = graph.kernels[from];
-    LayoutChanges changes = prices.changes_of(writer);
-    total += prices.of_tensor(writer, dims[from], graph.kernels[to], dims[to], changes)[0];
-  }
-  return total;
-}
-
 std::vector<KernelDims> grid_options(const Kernel& kernel, std::size_t axes) {
   const bool gemms = kernel.outer > 1 && kernel.tiled != KernelDim::outer;
   Kernel one = kernel;

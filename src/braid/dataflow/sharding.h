@@ -80,10 +80,6 @@ ShardingResult find_sharding(const KernelGraph& graph, const Fabric& fabric,
                              const CollectiveRules& rules, const ShardingGoal& goal,
                              std::size_t most_entries = std::size_t{1} << 20);
 
-/// Cost of a given sharding under a goal.
-double sharding_cost(const KernelGraph& graph, const Sharding& dims, const Fabric& fabric,
-                     const CollectiveRules& rules, const ShardingGoal& goal);
-
 /// What one chip does under a sharding among the chips of the fabric's tensor dimensions: sizes
 /// rounded up to whole rows and columns; kernels sharded along K reduce their output over those
 /// chips, or over those along the axes that divide K; gradients are reduced over the data-parallel

@@ -157,8 +157,4 @@ std::vector<MemoryBreakdown> memory_of_stages(const Plan& plan) {
   return memory;
 }
 
-MemoryBreakdown memory_of_stage(const Plan& plan, std::size_t stage) {
-  return memory_of_stages(plan)[stage];
-}
-
 }  // namespace braid

@@ -152,7 +152,4 @@ struct MemoryBreakdown {
 /// stages form a circle, and as forwards_first (stage_rounds.h).
 std::vector<MemoryBreakdown> memory_of_stages(const Plan& plan);
 
-/// Of stage `stage` alone; for one stage as dear as for all.
-MemoryBreakdown memory_of_stage(const Plan& plan, std::size_t stage);
-
 }  // namespace braid

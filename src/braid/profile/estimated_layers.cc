@@ -7,6 +7,7 @@
 #include "braid/base/hash_mix.h"
 #include "braid/profile/layer_estimate.h"
 #include "braid/profile/layer_profile.h"
+#include "braid/profile/least_mapped_times.h"
 
 namespace braid {
 namespace {
@@ -19,6 +20,10 @@ class EstimatedCosts : public LayerCosts {
         system_(system),
         precision_(precision),
         mapped_(graph_, precision, system.groups.front().chip, layers.nests()) {
+    const Chip& chip = system.groups.front().chip;
+    if (!layers.maps_kernels() && chip.execution == ChipExecution::dataflow) {
+      least_.emplace(graph_, precision_, chip);
+    }
     if (!layers.searches_shardings()) return;
     sharded_.emplace(graph_, precision_, system);
     closed_ = kinds_closed(graph_);
@@ -91,7 +96,8 @@ class EstimatedCosts : public LayerCosts {
     if (!is_new) return known->second;
     const LayerInput input{graph_,   layers_.first_of_kind(kind), layers_.work_of_kind(kind), {},
                            &mapped_, layers_.maps_kernels()};
-    known->second = estimate_untraded(input, how, {precision_, groups, system_});
+    const MappedTimes* least = least_ ? &least_->times(input.layer, input.works, how) : nullptr;
+    known->second = estimate_untraded(input, how, {precision_, groups, system_}, least);
     return known->second;
   }
 
@@ -99,9 +105,10 @@ class EstimatedCosts : public LayerCosts {
   const Graph& graph_;
   const System& system_;
   const Precision precision_;
-  MappedLayers mapped_;                   ///< Of a dataflow chip.
-  std::optional<ShardedLayers> sharded_;  ///< Where shardings are searched for.
-  std::vector<bool> closed_;              ///< kinds_closed().
+  MappedLayers mapped_;                    ///< Of a dataflow chip.
+  std::optional<LeastMappedTimes> least_;  ///< Of one, where layers are not mapped.
+  std::optional<ShardedLayers> sharded_;   ///< Where shardings are searched for.
+  std::vector<bool> closed_;               ///< kinds_closed().
   SplitLimits manual_;
   std::vector<LayerGroups> groups_;  ///< Different ones.
   std::size_t last_groups_ = 0;      ///< Searches mostly ask for the same again.

@@ -77,6 +77,17 @@ double own_kernels(const Operator& op) {
   return attention != nullptr && !attention->flash ? kPlainAttentionKernels : 1;
 }
 
+/// Those of the best mapping.
+MappedTimes mapped_times_of(const LayerInput& input, const Execution& how,
+                            const LayerPlace& place) {
+  std::optional<MappedLayers> own;
+  MappedLayers* mapped = input.mapped;
+  if (mapped == nullptr) {
+    mapped = &own.emplace(input.graph, place.precision, place.system.groups.front().chip);
+  }
+  return mapped->times(input.graph, input.layer, input.works, how);
+}
+
 }  // namespace
 
 void add_compute(const LayerInput& input, const Execution& how,
@@ -130,14 +141,7 @@ void add_memory(const LayerInput& input, const Execution& how, const Precision& 
   }
 }
 
-void take_mapped_times(const LayerInput& input, const Execution& how, const LayerPlace& place,
-                       LayerEstimate& estimate) {
-  std::optional<MappedLayers> own;
-  MappedLayers* mapped = input.mapped;
-  if (mapped == nullptr) {
-    mapped = &own.emplace(input.graph, place.precision, place.system.groups.front().chip);
-  }
-  const MappedTimes& times = mapped->times(input.graph, input.layer, input.works, how);
+void take_mapped_times(const MappedTimes& times, LayerEstimate& estimate) {
   LayerCost& cost = estimate.cost;
   const double sum_s = cost.forward.compute_s;
   const double backward_s = cost.backward_input.compute_s + cost.backward_weight.compute_s;
@@ -232,7 +236,7 @@ void add_offload(const Execution& how, const Precision& precision, const Chip& c
 }
 
 LayerEstimate estimate_untraded(const LayerInput& input, const Execution& how,
-                                const LayerPlace& place) {
+                                const LayerPlace& place, const MappedTimes* mapped) {
   const Chip& chip = place.system.groups.front().chip;
   const double peak = matmul_peak_in(chip, place.precision);
   const Layer& layer = input.graph.layers[static_cast<std::size_t>(input.layer)];
@@ -250,8 +254,10 @@ LayerEstimate estimate_untraded(const LayerInput& input, const Execution& how,
   LayerEstimate estimate;
   add_compute(input, how, times, estimate);
   add_memory(input, how, place.precision, uses, estimate);
-  if (maps_layers(chip) && input.maps_kernels) {
-    take_mapped_times(input, how, place, estimate);
+  if (mapped != nullptr) {
+    take_mapped_times(*mapped, estimate);
+  } else if (maps_layers(chip) && input.maps_kernels) {
+    take_mapped_times(mapped_times_of(input, how, place), estimate);
   }
   add_communication(input, how, place, uses, estimate);
   // Kernels wait for the host where it takes longer to issue them. The backward pass of an operator

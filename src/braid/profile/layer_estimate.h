@@ -21,9 +21,10 @@ struct LayerEstimate {
   double host_s = 0;               ///< That the host takes to issue a pass.
 };
 
-/// Whatever `how` recomputes and offloads. Cost: that of estimate_layer().
+/// Whatever `how` recomputes and offloads. `times`: where chips are such that layers are mapped
+/// onto them, what the passes take in place of the mapping's times. Cost: that of estimate_layer().
 LayerEstimate estimate_untraded(const LayerInput& input, const Execution& how,
-                                const LayerPlace& place);
+                                const LayerPlace& place, const MappedTimes* times = nullptr);
 
 /// With what `how` recomputes and offloads: estimate_layer() of the layer that the estimate is for.
 /// Cost: constant.
@@ -39,9 +40,8 @@ void add_compute(const LayerInput& input, const Execution& how,
 /// tensor_uses(), for tp above 1.
 void add_memory(const LayerInput& input, const Execution& how, const Precision& precision,
                 std::span<const TensorUse> uses, LayerEstimate& estimate);
-/// On a dataflow chip: the mapping's times in place of the operators'.
-void take_mapped_times(const LayerInput& input, const Execution& how, const LayerPlace& place,
-                       LayerEstimate& estimate);
+/// Those of the layer's passes in place of the operators'.
+void take_mapped_times(const MappedTimes& times, LayerEstimate& estimate);
 /// Exposed collectives of all axes.
 void add_communication(const LayerInput& input, const Execution& how, const LayerPlace& place,
                        std::span<const TensorUse> uses, LayerEstimate& estimate);

@@ -57,8 +57,8 @@ class LayerOptions {
   virtual const Profile* listed() const { return nullptr; }
   /// Whether shardings other than the manual one are among the options.
   virtual bool searches_shardings() const = 0;
-  /// The same options, which need the same memory, with rough times that are found at once: to see
-  /// whether anything fits. Null where that is no faster.
+  /// The same options, which need the same memory, with rough times that are found at once: on a
+  /// dataflow chip those that no mapping stays below. Null where that is no faster.
   virtual std::unique_ptr<LayerOptions> with_rough_times(const System& /*system*/) const {
     return nullptr;
   }

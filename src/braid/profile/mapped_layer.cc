@@ -1,32 +1,20 @@
 #include "braid/profile/mapped_layer.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
-#include <variant>
 
 #include "braid/base/index.h"
-#include "braid/chip/chip_share.h"
 #include "braid/chip/cores/schedule_cores.h"
-#include "braid/chip/graph_kernels.h"
 #include "braid/chip/kernel_mapper.h"
 #include "braid/graph/training.h"
 #include "braid/profile/core_layer.h"
+#include "braid/profile/layer_kernels.h"
 #include "braid/profile/layer_profile.h"
 #include "braid/profile/rank_graph.h"
 
 namespace braid {
 namespace {
-
-/// Whether operators of the layer do anything: views alone are no kernels.
-bool has_kernels(const Graph& rank) {
-  const Layer& layer = rank.layers[at(kRankLayer)];
-  for (OperatorId id = layer.first; id < layer.last; ++id) {
-    const Operator& op = rank.operators[at(id)];
-    const auto* movement = std::get_if<DataMovement>(&op.kind);
-    if (movement == nullptr || !movement->view || op.inputs.empty()) return true;
-  }
-  return false;
-}
 
 /// All numbers that a mapping's times follow from.
 std::vector<double> numbers_of(const ChipWork& work) {
@@ -51,23 +39,17 @@ std::vector<double> numbers_of(const ChipWork& work) {
 class KernelPasses {
  public:
   KernelPasses(const Precision& precision, const Chip& chip, MappedWorks* known)
-      : chip_(dataflow_chip(chip, precision.matmul)),
-        word_bytes_(bytes_per_element(precision.activation)),
-        known_(known) {
-    chip_.dram_bytes_per_s *= chip.efficiency.memory_peak_fraction;
-    rules_.compute_fraction = chip.efficiency.matmul_peak_fraction;
-  }
+      : kernels_(precision, chip), known_(known) {}
 
   PassTimes map(const Graph& rank, GraphPasses passes) const {
-    if (!has_kernels(rank)) return {};
-    const KernelGraph kernels = kernels_of(rank, kRankLayer, kRankLayer + 1, word_bytes_, passes);
-    const ChipWork work = whole_work(kernels, 1);
+    const std::optional<ChipWork> work = kernels_.work(rank, passes);
+    if (!work) return {};
     if (known_ == nullptr) {
       MappedWorks none;
-      return map(work, none);
+      return map(*work, none);
     }
-    const auto [place, fresh] = known_->times.try_emplace(numbers_of(work));
-    if (fresh) place->second = map(work, *known_);
+    const auto [place, fresh] = known_->times.try_emplace(numbers_of(*work));
+    if (fresh) place->second = map(*work, *known_);
     return place->second;
   }
 
@@ -78,7 +60,7 @@ class KernelPasses {
     for (const ChipKernel& kernel : work.kernels) {
       const auto [place, fresh] =
           known.curves.try_emplace({kernel.matrix, kernel.rows, kernel.depth, kernel.columns});
-      if (fresh) place->second = tile_curve(kernel, chip_);
+      if (fresh) place->second = tile_curve(kernel, kernels_.chip);
       curves.push_back(place->second);
     }
     return curves;
@@ -90,11 +72,11 @@ class KernelPasses {
     MapperBudget budget;
     budget.partitions = kLayerMappingBudget;
     budget.unfit_partitions = kUnfitMappingBudget;
-    MappingOutcome outcome = map_kernels(work, chip_, rules_, budget, curves);
+    MappingOutcome outcome = map_kernels(work, kernels_.chip, kernels_.rules, budget, curves);
     if (outcome.mapping.partition_of.empty()) {
       // A layer that DRAM cannot hold has times all the same; plans with it do not fit.
       outcome.mapping = kernel_by_kernel(work);
-      outcome.cost = evaluate_mapping(work, chip_, outcome.mapping, rules_, curves);
+      outcome.cost = evaluate_mapping(work, kernels_.chip, outcome.mapping, kernels_.rules, curves);
     }
     std::vector<bool> is_backward(outcome.cost.partitions.size(), false);
     for (std::size_t k = 0; k < work.kernels.size(); ++k) {
@@ -107,9 +89,7 @@ class KernelPasses {
     return times;
   }
 
-  DataflowChip chip_;
-  MappingRules rules_;
-  double word_bytes_;
+  LayerKernels kernels_;
   MappedWorks* known_;
 };
 

@@ -62,7 +62,7 @@ struct Timeline {
 /// follow the last backward pass, then those of shared parameters; the optimizer follows the
 /// gradients; the parameter all-gather is hidden behind the first forward pass as far as it goes.
 /// Ends when all is done. A stash counts from the start of its forward pass to the end of its
-/// backward pass; everything else that memory_of_stage counts is there throughout. Deterministic;
+/// backward pass; everything else that memory_of_stages counts is there throughout. Deterministic;
 /// linear in passes and transfers, but for sorting the events. Throws Error when the plan has no
 /// valid schedule (see check_pipeline), naming the stage when its order contradicts the flow of
 /// data, or has more than 2^20 forward passes in all.

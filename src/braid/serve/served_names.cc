@@ -46,10 +46,9 @@ Names read_names() {
   Names names;
   for (const Value& value : document.root()["checkpoints"].elements()) {
     value.expect_only({"begins", "is", "published", "positions", "source"});
-    names.checkpoints.push_back({std::string(value["begins"].as_string()),
-                                 std::string(value["is"].string_or("")),
-                                 std::string(value["published"].string_or("")),
-                                 value["positions"].exists() ? value["positions"].as_int() : 0});
+    names.checkpoints.push_back(
+        {std::string(value["begins"].as_string()), std::string(value["is"].string_or("")),
+         std::string(value["published"].string_or("")), value["positions"].int_or(0)});
   }
   for (const Value& value : document.root()["weights"].elements()) {
     value.expect_only({"has", "precision"});

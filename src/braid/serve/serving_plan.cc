@@ -73,7 +73,7 @@ struct HalfChoice {
 
 class ServingSearch {
  public:
-  ServingSearch(const ServingJob& job, bool exhaustive) : job_(job), exhaustive_(exhaustive) {}
+  explicit ServingSearch(const ServingJob& job) : job_(job) {}
   ServingOutcome run();
 
  private:
@@ -98,7 +98,6 @@ class ServingSearch {
   ServingTimes times(const ServingOption& option, const WorkerSteps& steps, double batch);
 
   const ServingJob& job_;
-  bool exhaustive_;
   std::vector<std::unique_ptr<ServingOption>> options_;
   ServingOutcome outcome_;
 };
@@ -274,7 +273,7 @@ void ServingSearch::try_aggregated(const BatchChoice& choice) {
   for (std::size_t chunk = 0; chunk < kChunkSizes.size(); ++chunk) {
     if (batch > option.held[chunk]) continue;
     const WorkerSteps& steps = steps_of(option, chunk);
-    if (!exhaustive_ && !may_hold(option, steps, batch)) continue;
+    if (!may_hold(option, steps, batch)) continue;
     const ServingTimes found = times(option, steps, batch);
     ServingPlan plan;
     plan.decode = option.plan(job_.system->device_count / option.layout.devices(),
@@ -305,9 +304,7 @@ void ServingSearch::search_aggregated() {
   std::stable_sort(choices.begin(), choices.end(),
                    [](const BatchChoice& a, const BatchChoice& b) { return a.bound > b.bound; });
   for (const BatchChoice& choice : choices) {
-    const bool hopeless =
-        outcome_.plan && choice.bound < outcome_.plan->requests_per_s_per_device();
-    if (hopeless && !exhaustive_) break;
+    if (outcome_.plan && choice.bound < outcome_.plan->requests_per_s_per_device()) break;
     if (outcome_.evaluated > job_.budget) {
       outcome_.proven = false;
       return;
@@ -483,11 +480,7 @@ void check_context(const ServingJob& job) {
                                                model.name + " takes");
 }
 
-ServingOutcome plan_serving(const ServingJob& job) { return ServingSearch(job, false).run(); }
-
-ServingOutcome plan_serving_exhaustively(const ServingJob& job) {
-  return ServingSearch(job, true).run();
-}
+ServingOutcome plan_serving(const ServingJob& job) { return ServingSearch(job).run(); }
 
 std::int64_t workers_for_rate(const WorkerPlan& of, double rate) {
   return static_cast<std::int64_t>(std::ceil(rate / of.requests_per_s * kBelowTolerance));

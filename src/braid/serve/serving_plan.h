@@ -109,9 +109,6 @@ void check_context(const ServingJob& job);
 /// that cannot draft for it (check_draft()).
 ServingOutcome plan_serving(const ServingJob& job);
 
-/// The same by looking at all of the space, for tests.
-ServingOutcome plan_serving_exhaustively(const ServingJob& job);
-
 /// Workers for `rate` requests a second at the rate of a plan's worker: the fewest.
 std::int64_t workers_for_rate(const WorkerPlan& of, double rate);
 

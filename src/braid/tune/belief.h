@@ -16,10 +16,6 @@ struct Belief {
 
   std::size_t size() const { return mean.size(); }
   double variance(std::size_t i) const { return covariance[i * size() + i]; }
-  /// Of the difference of two.
-  double variance_between(std::size_t i, std::size_t j) const {
-    return variance(i) + variance(j) - 2 * covariance[i * size() + j];
-  }
 };
 
 /// Takes in that `value` was measured of number `i`, with a noise of that variance: the posterior

@@ -8,7 +8,6 @@
 
 #include "braid/base/csv.h"
 #include "braid/base/error.h"
-#include "braid/base/file.h"
 #include "braid/base/quantity.h"
 #include "braid/base/suggest.h"
 #include "braid/base/text.h"
@@ -196,10 +195,6 @@ MeasuredRuns parse_measured_runs(std::string_view text, const std::string& file)
     result.runs.push_back(std::move(run));
   }
   return result;
-}
-
-MeasuredRuns read_measured_runs(const std::string& path) {
-  return parse_measured_runs(read_file(path), path);
 }
 
 std::string group_value(const MeasuredRun& run, const std::string& column) {

@@ -41,11 +41,10 @@ struct MeasuredRuns {
   std::vector<std::string> ignored_columns;  ///< Unknown names, in the file's order.
 };
 
-/// Reads a CSV file of measured runs. Columns may come in any order; `hardware` and one that says
-/// how fast the run was are needed. A table of AMP's strategies (amp_runs.h) is read as well. Empty
-/// fields and "n/a" say nothing. Throws Error naming the file, line and column: a number that is
-/// none, is negative or has no place in 2^53, and all that parse_csv throws.
-MeasuredRuns read_measured_runs(const std::string& path);
+/// Reads the text of a CSV file of measured runs. Columns may come in any order; `hardware` and one
+/// that says how fast the run was are needed. A table of AMP's strategies (amp_runs.h) is read as
+/// well. Empty fields and "n/a" say nothing. Throws Error naming the file, line and column: a
+/// number that is none, is negative or has no place in 2^53, and all that parse_csv throws.
 MeasuredRuns parse_measured_runs(std::string_view text, const std::string& file);
 
 /// Text of a column that runs can be grouped by ("dataset", "hardware", "tp" …); "" when the run

@@ -18,7 +18,7 @@ namespace braid {
 namespace {
 
 void expect_proven(const CoreProblem& problem, const std::string& which) {
-  check_core_problem(problem, which);
+  ASSERT_TRUE(is_valid(problem)) << which;
   const CoreOutcome outcome = schedule_cores(problem);
   const auto faults = check_core_schedule(problem, outcome.schedule);
   EXPECT_TRUE(faults.empty()) << which << ": " << faults.front();

@@ -19,6 +19,8 @@
 #include "braid/plan/stage_load.h"
 #include "braid/plan/totals.h"
 #include "braid/planners/amp/amp_job.h"
+#include "braid/planners/job/outcomes.h"
+#include "braid/planners/job/space.h"
 #include "braid/planners/phaze/phaze_planner.h"
 #include "braid/planners/registry.h"
 #include "braid/schedule/timeline.h"
@@ -49,6 +51,27 @@ Tiny tiny(std::mt19937_64& random) {
   return made;
 }
 
+// The space has a configuration for each ZeRO stage, of which AMP takes one.
+TEST(AmpJob, ListsEachConfigurationOnce) {
+  std::mt19937_64 random(80);
+  std::size_t listed = 0, in_space = 0;
+  for (int n = 0; n < 60; ++n) {
+    Tiny made = tiny(random);
+    made.job.graph = &made.graph;
+    const AmpJob amp(made.job, made.system, {}, "amp");
+    const std::set<Configuration> all(amp.configurations().begin(), amp.configurations().end());
+    EXPECT_EQ(all.size(), amp.configurations().size());
+    listed += all.size();
+    const SpaceOptions space = one_form_space({}, "amp");
+    for (Configuration each : base_configurations(space_limits(made.job, made.system), space)) {
+      ++in_space;
+      each.zero = each.dp > 1 ? Zero::optimizer : Zero::none;
+      EXPECT_EQ(all.count(each), each.tp <= made.system.groups.front().devices_per_node ? 1U : 0U);
+    }
+  }
+  EXPECT_GT(in_space, listed);
+}
+
 TEST(AmpPlanner, PlansFitAndNoBaselineBeatsIt) {
   std::mt19937_64 random(81);
   int planned = 0;
@@ -65,7 +88,7 @@ TEST(AmpPlanner, PlansFitAndNoBaselineBeatsIt) {
     ++planned;
     const Candidate& best = amp.candidates.front();
     for (std::size_t stage = 0; stage < best.plan.stages.size(); ++stage) {
-      EXPECT_LE(memory_of_stage(best.plan, stage).device_total(),
+      EXPECT_LE(memory_of_stages(best.plan)[stage].device_total(),
                 usable_bytes(made.system.groups.front().chip) * (1 + 1e-12));
     }
     // AMP's plans are in braid's space, which braid searches to the end.
@@ -102,7 +125,7 @@ TEST(PhazePlanner, PlansFitAndItsObjectiveIsTheBestOfEveryDegree) {
     ++planned;
     const Candidate& best = phaze.candidates.front();
     for (std::size_t stage = 0; stage < best.plan.stages.size(); ++stage) {
-      EXPECT_LE(memory_of_stage(best.plan, stage).device_total(),
+      EXPECT_LE(memory_of_stages(best.plan)[stage].device_total(),
                 usable_bytes(made.system.groups.front().chip) * (1 + 1e-12));
     }
     // Each degree on its own is no better, and one of them is as good.

@@ -517,8 +517,8 @@ TEST(GraphPipeSearch, IterationsAreNeverLongerThanThoseOfALineOfStages) {
     const GraphPipeSolution graph = test::shortest_iteration(problem);
     if (line.stages.empty()) continue;
     ASSERT_FALSE(graph.stages.empty());
-    const double line_s = graphpipe_iteration_s(linear, line);
-    const double graph_s = graphpipe_iteration_s(problem, graph);
+    const double line_s = test::graphpipe_iteration_s(linear, line);
+    const double graph_s = test::graphpipe_iteration_s(problem, graph);
     EXPECT_LE(graph_s, line_s * (1 + 1e-12)) << i;
     shorter += graph_s < line_s * (1 - 1e-9) ? 1 : 0;
   }

@@ -95,7 +95,7 @@ double layer_ms(const PublishedChip& chip, const TimesOfLayer& times, bool backw
       problem.edges.push_back(edge);
     }
   }
-  check_core_problem(problem, "the published layer");
+  EXPECT_TRUE(is_valid(problem));
   const CoreOutcome outcome = schedule_cores(problem);
   EXPECT_EQ(outcome.status, CoreStatus::optimal);
   return outcome.schedule.makespan_s;

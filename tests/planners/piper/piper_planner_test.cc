@@ -182,7 +182,7 @@ TEST(PiperPlanner, KeepsMemoryAndNoSmallerSpaceWins) {
       ASSERT_FALSE(best.candidates.empty()) << variant.name;
       EXPECT_GE(outcome.objective, best.objective * (1 - 1e-9)) << variant.name;
       for (std::size_t s = 0; s < candidate.plan.stages.size(); ++s) {
-        EXPECT_LE(memory_of_stage(candidate.plan, s).device_total(),
+        EXPECT_LE(memory_of_stages(candidate.plan)[s].device_total(),
                   usable_bytes(instance.system.groups.front().chip));
       }
       for (const Stage& stage : candidate.plan.stages) {
@@ -414,7 +414,7 @@ TEST(PiperPlanner, LevelsKeepStagesInsideUnits) {
         EXPECT_EQ(count % stage.tp, 0) << i;
       }
       if (of_node.size() > 1) ++spread;
-      EXPECT_LE(memory_of_stage(candidate.plan, s).device_total(),
+      EXPECT_LE(memory_of_stages(candidate.plan)[s].device_total(),
                 usable_bytes(instance.system.groups.front().chip));
     }
     ++(is_uniform(candidate.plan) ? uniform : different);

@@ -363,7 +363,7 @@ TEST(BraidPlanner, OffloadWithinTheHostsMemoryAgreesWithExhaustiveSearch) {
     double host = 0;
     const Plan& plan = outcome.candidates[0].plan;
     for (std::size_t s = 0; s < plan.stages.size(); ++s) {
-      host = std::max(host, memory_of_stage(plan, s).host);
+      host = std::max(host, memory_of_stages(plan)[s].host);
     }
     EXPECT_LE(host, system.groups[0].chip.host->bytes);
     offloaded += host > 0 ? 1 : 0;
@@ -717,13 +717,13 @@ TEST(BraidPlanner, OneStageKeepsTiedEmbeddingsOnce) {
     space.pp = 1;
     const Outcome one = planner(job, load_system("dgx-a100:1"), space, {}, {});
     ASSERT_EQ(one.status, Status::optimal);
-    EXPECT_DOUBLE_EQ(memory_of_stage(one.candidates[0].plan, 0).weights, 2 * parameters);
+    EXPECT_DOUBLE_EQ(memory_of_stages(one.candidates[0].plan)[0].weights, 2 * parameters);
     // Two stages keep a copy each.
     space.pp = 2;
     const Outcome two = planner(job, load_system("dgx-a100:2"), space, {}, {});
     ASSERT_FALSE(two.candidates.empty());
     const Plan& plan = two.candidates[0].plan;
-    EXPECT_DOUBLE_EQ(memory_of_stage(plan, 0).weights + memory_of_stage(plan, 1).weights,
+    EXPECT_DOUBLE_EQ(memory_of_stages(plan)[0].weights + memory_of_stages(plan)[1].weights,
                      2 * (parameters + 50257.0 * 768));
   }
 }

@@ -82,12 +82,12 @@ TEST(Evaluator, FindsWhatMeasuringTheWholePlanFinds) {
       const Plan plan = build_plan(chain, tables, configuration, ends, "test");
       double needed_bytes = 0;
       for (std::size_t s = 0; s < plan.stages.size(); ++s) {
-        needed_bytes = std::max(needed_bytes, memory_of_stage(plan, s).device_total());
+        needed_bytes = std::max(needed_bytes, memory_of_stages(plan)[s].device_total());
       }
       const Evaluator::Memory memory = evaluator.memory(configuration, layout);
       ASSERT_NEAR(memory.needed_bytes, needed_bytes, 1e-9 * needed_bytes) << "trial " << trial;
       ASSERT_NEAR(
-          memory_of_stage(plan, static_cast<std::size_t>(memory.tightest_stage)).device_total(),
+          memory_of_stages(plan)[static_cast<std::size_t>(memory.tightest_stage)].device_total(),
           needed_bytes, 1e-9 * needed_bytes);
       const double time_s = simulate_time_s(plan);
       ASSERT_NEAR(evaluator.time_s(configuration, layout), time_s, 1e-9 * time_s)

@@ -98,7 +98,8 @@ TEST(TriedLayouts, CostWhatTheirLayersDealtOutAfreshCost) {
   EXPECT_GT(compared, 1000);
 }
 
-// A range that memory_floor() rules out holds no assignment that fits.
+// A range that memory_floor() rules out holds no assignment that fits; nor does one that is ruled
+// out whatever times layers take.
 TEST(TriedLayouts, NeedNoLessThanTheLeastOfTheirRange) {
   std::mt19937_64 random(13);
   int compared = 0;
@@ -119,6 +120,9 @@ TEST(TriedLayouts, NeedNoLessThanTheLeastOfTheirRange) {
       first.offload_activations = test::pick(random, 0, 1) > 0;
       const ConfigurationRange range{first, limits.layers / first.pp};
       const MemoryFloor least = memory_floor(chain, tables, range, scratch);
+      const MemoryFloor at_any_times = memory_floor_at_any_times(chain, tables, range, scratch);
+      ASSERT_LE(at_any_times.device_bytes, least.device_bytes * (1 + 1e-9)) << "trial " << trial;
+      ASSERT_LE(at_any_times.without_optimizer_bytes, least.without_optimizer_bytes * (1 + 1e-9));
       for (Configuration one = first; one.vp <= range.most_vp; ++one.vp) {
         const Evaluator::Memory memory = tried_memory(chain, tables, one, scratch);
         ASSERT_LE(least.device_bytes, memory.needed_bytes * (1 + 1e-9)) << "trial " << trial;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -44,9 +43,8 @@ struct CoreProblem {
   AllCoresRule rule = AllCoresRule::alone;
 };
 
-/// Throws Error, of `file`, for no cores of a kind that an operator needs, a time that is negative
-/// or not finite, an operator without a kind that takes time, edges from or to what is not there,
-/// and cycles.
-void check_core_problem(const CoreProblem& problem, const std::string& file);
+/// Whether there are cores of each kind that an operator needs, every time is finite and not
+/// negative, what takes time has a kind, and edges lead between operators without a cycle.
+bool is_valid(const CoreProblem& problem);
 
 }  // namespace braid

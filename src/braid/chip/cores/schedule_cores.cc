@@ -1,6 +1,7 @@
 #include "braid/chip/cores/schedule_cores.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstddef>
 #include <numeric>
 #include <utility>
@@ -36,6 +37,7 @@ void place_views(const CoreProblem& problem, CoreSchedule& schedule) {
 }  // namespace
 
 CoreOutcome schedule_cores(const CoreProblem& problem, std::int64_t most_work) {
+  assert(is_valid(problem));
   OperatorOrder order = operator_order(problem);
   const std::vector<std::size_t> cuts = cut_in_series(order);
   std::vector<CoreBlock> blocks;

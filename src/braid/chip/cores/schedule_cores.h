@@ -20,8 +20,8 @@ struct CoreOutcome {
 inline constexpr std::int64_t kCoreWork = 2'000'000;  ///< A second or two.
 
 /// When and where each operator of a layer runs so that all have ended soonest: the problem of
-/// Phaze's integer program (ICML 2024, section 4, figure 3), solved exactly. The problem has passed
-/// check_core_problem.
+/// Phaze's integer program (ICML 2024, section 4, figure 3), solved exactly. The problem
+/// is_valid().
 ///
 /// Cuts the order where all of one part come before all of the next and searches each part by
 /// itself (block_search.h). A part is proven optimal unless `most_work` runs out; whatever it is,

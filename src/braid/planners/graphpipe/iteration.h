@@ -20,9 +20,4 @@ namespace braid {
 std::int64_t visit_graphpipe_plans(const GraphPipeProblem& problem,
                                    const std::function<double(const GraphPipeSolution&)>& visit);
 
-/// Time of an iteration of that plan by simulation (order_timing.h), every stage with the warm-up
-/// passes of its samples in flight; of more than 2^17 micro-batches over all stages the time that
-/// its rate, fill and gradients allow at least.
-double graphpipe_iteration_s(const GraphPipeProblem& problem, const GraphPipeSolution& solution);
-
 }  // namespace braid

@@ -124,20 +124,19 @@ Improvement improve_assignment(const ChainJob& chain, LayerTables& tables,
   return found;
 }
 
-MemoryFloor memory_floor(const ChainJob& chain, LayerTables& tables,
-                         const ConfigurationRange& range, AssessmentScratch& scratch) {
+namespace {
+
+/// With these last chunks, of interleaved stages.
+MemoryFloor floor_with(const LayerTable& table, const ConfigurationRange& range,
+                       const LastChunks& last, AssessmentScratch& scratch) {
   const Configuration& first = range.configuration;
-  LayerTable& table = tables.sums_at(first);
   const bool interleaved = first.vp > 1;
   const double kept_bytes = table.stash_bytes - table.offloaded_bytes;
   const auto in_flight = static_cast<double>(
       in_flight_chunks(first.schedule, first.pp, first.pp - 1, 1, first.num_micro_batches));
   double stash_bytes = kept_bytes * in_flight + slot_bytes(table.offloaded_bytes, in_flight);
-  std::int32_t last_layers = 0;  // Of a stage's last chunk, at most.
   const auto pp = static_cast<double>(first.pp);
   if (interleaved) {
-    const LastChunks& last = last_chunks(chain, tables, first);
-    last_layers = last.layers;
     stash_bytes = pp * (kept_bytes - last.kept_bytes) + last.kept_bytes +
                   2 * table.offloaded_bytes / range.most_vp;
   }
@@ -153,9 +152,9 @@ MemoryFloor memory_floor(const ChainJob& chain, LayerTables& tables,
       return standing_bytes(sums, form) +
              layers * (kept * in_flight + slot_bytes(sums.offloaded_bytes, in_flight));
     }
-    const std::int32_t last = std::min(layers, last_layers);
+    const std::int32_t in_last = std::min(layers, last.layers);
     const std::int32_t of_a_chunk = (layers + range.most_vp - 1) / range.most_vp;
-    return standing_bytes(sums, form) + kept * (pp * (layers - last) + last) +
+    return standing_bytes(sums, form) + kept * (pp * (layers - in_last) + in_last) +
            2 * sums.offloaded_bytes * of_a_chunk;
   };
   const auto least_of = [&](const DataParallelContext& context) {
@@ -175,6 +174,23 @@ MemoryFloor memory_floor(const ChainJob& chain, LayerTables& tables,
   least.without_optimizer_bytes = least_of(scratch.evaluator.context(without_optimizer));
   least.device_bytes = least_of(scratch.evaluator.context(first));
   return least;
+}
+
+}  // namespace
+
+MemoryFloor memory_floor(const ChainJob& chain, LayerTables& tables,
+                         const ConfigurationRange& range, AssessmentScratch& scratch) {
+  const LayerTable& table = tables.sums_at(range.configuration);
+  LastChunks last;
+  if (range.configuration.vp > 1) last = last_chunks(chain, tables, range.configuration);
+  return floor_with(table, range, last, scratch);
+}
+
+MemoryFloor memory_floor_at_any_times(const ChainJob& chain, LayerTables& tables,
+                                      const ConfigurationRange& range, AssessmentScratch& scratch) {
+  const LayerTable& table = tables.sums_at(range.configuration);
+  const auto layers = static_cast<std::int32_t>(chain.kind_of_layer.size());
+  return floor_with(table, range, {table.stash_bytes - table.offloaded_bytes, layers}, scratch);
 }
 
 Evaluator::Memory tried_memory(const ChainJob& chain, LayerTables& tables,

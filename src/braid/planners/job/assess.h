@@ -62,6 +62,10 @@ struct MemoryFloor {
 };
 MemoryFloor memory_floor(const ChainJob& chain, LayerTables& tables,
                          const ConfigurationRange& range, AssessmentScratch& scratch);
+/// The same whatever times the layers take, which decide how many of them last chunks have: as if
+/// these had all.
+MemoryFloor memory_floor_at_any_times(const ChainJob& chain, LayerTables& tables,
+                                      const ConfigurationRange& range, AssessmentScratch& scratch);
 
 /// Memory of the assignment that needs least of those that are tried.
 Evaluator::Memory tried_memory(const ChainJob& chain, LayerTables& tables,

@@ -1,6 +1,7 @@
 #include "braid/planners/job/one_form_job.h"
 
 #include <algorithm>
+#include <set>
 
 #include "braid/base/dtype.h"
 #include "braid/base/error.h"
@@ -58,12 +59,14 @@ OneFormJob::OneFormJob(const Job& job, const System& system, const SpaceOptions&
       scratch_(chain_) {
   const SpaceLimits limits = space_limits(job, system);
   check_space(limits, space_);
+  std::set<Configuration> listed;
   for (Configuration configuration : base_configurations(limits, space_)) {
-    // Moves as many bytes as plain replicas do.
+    // One ZeRO stage for all that differ in it alone: it moves as many bytes as plain replicas do.
     configuration.zero = space_.zero.value_or(configuration.dp > 1 ? Zero::optimizer : Zero::none);
     configuration.recompute = space_.recompute.value_or(Recompute::none);
     if (configuration.tp > limits.devices_per_node) continue;
-    if (tables_.is_distinct(configuration)) configurations_.push_back(configuration);
+    if (!listed.insert(configuration).second || !tables_.is_distinct(configuration)) continue;
+    configurations_.push_back(configuration);
   }
   edges_ = layer_pairs(chain_.edges);
   output_bytes_ = output_bytes_of(chain_.layers->layers());

@@ -47,7 +47,7 @@ class OneFormJob {
   const SpaceOptions& space() const { return space_; }  ///< one_form_space().
   std::size_t layers() const { return chain_.kind_of_layer.size(); }
 
-  /// All configurations, recomputation left out unless it is required.
+  /// All configurations, each once, recomputation left out unless it is required.
   const std::vector<Configuration>& configurations() const { return configurations_; }
   const LayerTable& table(const Configuration& configuration) { return tables_.at(configuration); }
   MemoryForm memory(const Configuration& configuration);

@@ -111,7 +111,7 @@ class MixedSearch {
   Outcome run();
 
  private:
-  /// Pipelines of one number of samples in a round.
+  /// Pipelines of one number of samples in a round: what is searched, or bounded, as one.
   struct SearchNode {
     double bound_s = kInfinity;  ///< Of chains; of other graphs what is searched first.
     double walked_s = 0;         ///< A bound for any graph.
@@ -128,7 +128,7 @@ class MixedSearch {
     progress_(best_s(), shown_bound_s_, outcome_.evaluated);
   }
   void improve(std::vector<PlacedStage> stages, double time_s);
-  SearchNode open_round(std::int64_t samples);
+  SearchNode node_of(std::int64_t samples);
   double best_s() const { return met_.best_s(); }
   /// What is slower is not looked for: than the best, or, while alternatives to it are, than the
   /// last of as many as are asked for.
@@ -142,19 +142,19 @@ class MixedSearch {
     if (budget_.work > 0) return kMostSteps;
     return (met_.empty() ? kMostStepsToFind : kMostStepsInAll) - searched_;
   }
-  void search(SearchNode& open, double cutoff_s);
+  void search(SearchNode& node, double cutoff_s);
   MixedSolution solve(const MixedFamily& family, const MixedProblem& problem, double cutoff_s,
                       std::int64_t most_steps);
-  void find_first(std::vector<SearchNode>& open);
-  void search_all(std::vector<SearchNode>& open);
-  double search_one_form(std::vector<OneFormRound> rounds, std::vector<SearchNode>& open);
-  Outcome found(const std::vector<SearchNode>& open);
-  void walk(std::vector<SearchNode>& open);
-  void look_for_alternatives(const std::vector<SearchNode>& open);
-  double proven_s(const SearchNode& open) const {
-    return job_.chain().branched ? open.walked_s : std::max(open.bound_s, open.walked_s);
+  void find_first(std::vector<SearchNode>& nodes);
+  void search_all(std::vector<SearchNode>& nodes);
+  double search_one_form(std::vector<OneFormRound> rounds, std::vector<SearchNode>& nodes);
+  Outcome found(const std::vector<SearchNode>& nodes);
+  void walk(std::vector<SearchNode>& nodes);
+  void look_for_alternatives(const std::vector<SearchNode>& nodes);
+  double proven_s(const SearchNode& node) const {
+    return job_.chain().branched ? node.walked_s : std::max(node.bound_s, node.walked_s);
   }
-  Infeasibility nearest(const std::vector<SearchNode>& open);
+  Infeasibility nearest(const std::vector<SearchNode>& nodes);
 
   const BraidSpace& space_;
   const Budget& budget_;
@@ -219,34 +219,34 @@ MixedSolution MixedSearch::solve(const MixedFamily& family, const MixedProblem& 
 }
 
 /// All pipelines of the round below the cutoff; its bound rises to what none of them can beat.
-void MixedSearch::search(SearchNode& open, double cutoff_s) {
-  if (!met_.empty() && cutoff_s > kEasier * open.given_up_s) return;
+void MixedSearch::search(SearchNode& node, double cutoff_s) {
+  if (!met_.empty() && cutoff_s > kEasier * node.given_up_s) return;
   double bound_s = kInfinity;
   const std::int64_t most_steps = job_.chain().branched ? kMostBranchedSteps : kMostSteps;
-  for (const auto& family : open.families) {
+  for (const auto& family : node.families) {
     const std::int64_t left = std::min(most_steps, steps_left());
     if (left <= 0) {
       bound_s = 0;
       break;
     }
     const MixedSolution solution = solve(*family, family->problem(), cutoff_s, left);
-    open.steps += solution.steps;
+    node.steps += solution.steps;
     searched_ += solution.steps;
     bound_s = std::min(bound_s, solution.bound_s);
-    if (solution.spent) open.given_up_s = cutoff_s;
+    if (solution.spent) node.given_up_s = cutoff_s;
   }
-  open.searched_below_s = cutoff_s;
-  open.bound_s = std::max(open.bound_s, bound_s);
-  shown_bound_s_ = open.bound_s;
+  node.searched_below_s = cutoff_s;
+  node.bound_s = std::max(node.bound_s, bound_s);
+  shown_bound_s_ = node.bound_s;
   show();
 }
 
 /// Looks for any plan: of one stage; then for a better one in each family below a time of its own,
 /// raised wherever least was tried so far until there is one. Some family is cheap to search, and
 /// far less is tried in the others below what is found there.
-void MixedSearch::find_first(std::vector<SearchNode>& open) {
-  for (SearchNode& round : open) {
-    for (const auto& family : round.families) {
+void MixedSearch::find_first(std::vector<SearchNode>& nodes) {
+  for (SearchNode& node : nodes) {
+    for (const auto& family : node.families) {
       if (family->problem().least_stages > 1) continue;
       MixedProblem alone = family->problem();
       alone.most_stages = 1;
@@ -258,9 +258,9 @@ void MixedSearch::find_first(std::vector<SearchNode>& open) {
   const double alone_s = best_s();
   while (met_.empty() || best_s() >= alone_s) {
     SearchNode* next = nullptr;
-    for (SearchNode& family : open) {
-      if (family.raised >= kSteps || family.limit_s >= alone_s) continue;
-      if (next == nullptr || family.steps < next->steps) next = &family;
+    for (SearchNode& node : nodes) {
+      if (node.raised >= kSteps || node.limit_s >= alone_s) continue;
+      if (next == nullptr || node.steps < next->steps) next = &node;
     }
     if (next == nullptr) return;
     const int step = ++next->raised;
@@ -272,20 +272,20 @@ void MixedSearch::find_first(std::vector<SearchNode>& open) {
 /// Goes through what may be faster than the best plan one by one, as far as there is not too much:
 /// a pipeline's bound is not quite its time, and of layers that do not follow one another not even
 /// that.
-void MixedSearch::walk(std::vector<SearchNode>& open) {
+void MixedSearch::walk(std::vector<SearchNode>& nodes) {
   const std::int64_t part = space_.can.heterogeneous_stages ? 1 : kWalkOfForms;
   MixedDepthFirstLimits left = {walk_left_.steps / part, walk_left_.shown / part};
   if (budget_.work > 0) {
     left.shown = std::clamp<std::int64_t>(budget_.work - outcome_.evaluated, 0, left.shown);
   }
-  auto rounds = std::ssize(open);
-  for (SearchNode& round : open) {
+  auto rounds = std::ssize(nodes);
+  for (SearchNode& node : nodes) {
     MixedDepthFirstLimits of_round = {left.steps / rounds, left.shown / rounds};
     --rounds;
-    if (is_proven(proven_s(round), best_s()) || spent()) continue;
+    if (is_proven(proven_s(node), best_s()) || spent()) continue;
     double bound_s = kInfinity;
-    auto families = std::ssize(round.families);
-    for (const auto& family : round.families) {
+    auto families = std::ssize(node.families);
+    for (const auto& family : node.families) {
       const MixedDepthFirstLimits share = {of_round.steps / families, of_round.shown / families};
       --families;
       const MixedDepthFirstResult walked = search_depth_first(
@@ -307,19 +307,19 @@ void MixedSearch::walk(std::vector<SearchNode>& open) {
       outcome_.work += walked.steps;
       bound_s = std::min(bound_s, walked.bound_s);
     }
-    round.walked_s = std::max(round.walked_s, bound_s);
+    node.walked_s = std::max(node.walked_s, bound_s);
   }
 }
 
 /// Pipelines beside the best, for which the search for that does not look.
-void MixedSearch::look_for_alternatives(const std::vector<SearchNode>& open) {
+void MixedSearch::look_for_alternatives(const std::vector<SearchNode>& nodes) {
   if (met_.capacity() < 2 || met_.empty()) return;
   for_alternatives_ = true;
   std::int64_t left = kMostSteps;
-  for (const SearchNode& round : open) {
-    for (const auto& family : round.families) {
+  for (const SearchNode& node : nodes) {
+    for (const auto& family : node.families) {
       if (left <= 0 || spent()) return;
-      if (round.bound_s < cutoff_s()) {
+      if (node.bound_s < cutoff_s()) {
         left -= solve(*family, family->problem(), cutoff_s(), left).steps;
       }
     }
@@ -327,13 +327,13 @@ void MixedSearch::look_for_alternatives(const std::vector<SearchNode>& open) {
 }
 
 /// What would have to be added to some device for the pipeline that comes nearest to fitting.
-Infeasibility MixedSearch::nearest(const std::vector<SearchNode>& open) {
+Infeasibility MixedSearch::nearest(const std::vector<SearchNode>& nodes) {
   Infeasibility why{
       "no assignment of layers to stages on these devices fits in their memory", -1, 0, 0, {}};
   double least_bytes = kInfinity;
   std::vector<const MixedFamily*> families;
-  for (const SearchNode& round : open) {
-    for (const auto& family : round.families) families.push_back(family.get());
+  for (const SearchNode& node : nodes) {
+    for (const auto& family : node.families) families.push_back(family.get());
   }
   // Rounds of few samples need the least memory.
   std::stable_sort(families.begin(), families.end(), [](const auto* a, const auto* b) {
@@ -364,14 +364,14 @@ Infeasibility MixedSearch::nearest(const std::vector<SearchNode>& open) {
   return why;
 }
 
-MixedSearch::SearchNode MixedSearch::open_round(std::int64_t samples) {
-  SearchNode open;
+MixedSearch::SearchNode MixedSearch::node_of(std::int64_t samples) {
+  SearchNode node;
   const auto add = [&](MixedFamily::Depth depth) {
     auto family = std::make_unique<MixedFamily>(job_, space_, samples, depth, known_);
     if (family->empty()) return;
-    open.bound_s = std::min(open.bound_s, quick_bound_s(family->problem()));
-    open.walked_s = open.bound_s;
-    open.families.push_back(std::move(family));
+    node.bound_s = std::min(node.bound_s, quick_bound_s(family->problem()));
+    node.walked_s = node.bound_s;
+    node.families.push_back(std::move(family));
   };
   using Stages = MixedFamily::Stages;
   const bool any = job_.chain().shared.empty();
@@ -380,49 +380,48 @@ MixedSearch::SearchNode MixedSearch::open_round(std::int64_t samples) {
     add({any ? Stages::any : Stages::several, least, most});
   }
   if (!any && space_.pp.allows(1)) add({Stages::one, 1, 1});
-  return open;
+  return node;
 }
 
 /// Searches rounds for what is faster than the best so far, and proves what none of them beats.
-void MixedSearch::search_all(std::vector<SearchNode>& open) {
+void MixedSearch::search_all(std::vector<SearchNode>& nodes) {
   const auto first = std::min_element(
-      open.begin(), open.end(),
+      nodes.begin(), nodes.end(),
       [](const SearchNode& a, const SearchNode& b) { return a.bound_s < b.bound_s; });
   const double least_bound_s = first->bound_s;
-  for (SearchNode& family : open) family.limit_s = least_bound_s;
-  if (met_.empty()) find_first(open);
-  std::stable_sort(open.begin(), open.end(),
+  for (SearchNode& node : nodes) node.limit_s = least_bound_s;
+  if (met_.empty()) find_first(nodes);
+  std::stable_sort(nodes.begin(), nodes.end(),
                    [](const SearchNode& a, const SearchNode& b) { return a.steps < b.steps; });
-  for (SearchNode& family : open) {
+  for (SearchNode& node : nodes) {
     exhausted_ = exhausted_ || spent();
-    if (family.bound_s < cutoff_s() && !exhausted_) search(family, cutoff_s());
+    if (node.bound_s < cutoff_s() && !exhausted_) search(node, cutoff_s());
   }
   // Below a shorter time more is ruled out.
-  for (SearchNode& family : open) {
+  for (SearchNode& node : nodes) {
     exhausted_ = exhausted_ || spent();
-    if (family.bound_s < best_s() * (1 - kNoGap) && best_s() < family.searched_below_s &&
-        !exhausted_) {
-      search(family, best_s());
+    if (node.bound_s < best_s() * (1 - kNoGap) && best_s() < node.searched_below_s && !exhausted_) {
+      search(node, best_s());
     }
   }
-  walk(open);
+  walk(nodes);
 }
 
 /// Goes through the rounds by rising bound until none can hold a faster plan. Returns what none
-/// that was not opened beats.
+/// that was not searched beats.
 double MixedSearch::search_one_form(std::vector<OneFormRound> rounds,
-                                    std::vector<SearchNode>& open) {
+                                    std::vector<SearchNode>& nodes) {
   std::sort(rounds.begin(), rounds.end());
   for (std::size_t next = 0; next < rounds.size();) {
     if (rounds[next].bound_s >= best_s() || exhausted_) return rounds[next].bound_s;
     std::vector<SearchNode> batch;
     for (; next < rounds.size() && std::ssize(batch) < kFormsAtOnce; ++next) {
-      SearchNode& round = batch.emplace_back();
-      round.bound_s = round.walked_s = rounds[next].bound_s;
-      round.families.push_back(one_form_family(rounds[next].form, job_, space_, known_));
+      SearchNode& node = batch.emplace_back();
+      node.bound_s = node.walked_s = rounds[next].bound_s;
+      node.families.push_back(one_form_family(rounds[next].form, job_, space_, known_));
     }
     search_all(batch);
-    std::move(batch.begin(), batch.end(), std::back_inserter(open));
+    std::move(batch.begin(), batch.end(), std::back_inserter(nodes));
   }
   return kInfinity;
 }
@@ -430,7 +429,7 @@ double MixedSearch::search_one_form(std::vector<OneFormRound> rounds,
 Outcome MixedSearch::run() {
   const bool one_form = !space_.can.heterogeneous_stages;
   const std::int64_t batch = job_.job().global_batch;
-  std::vector<SearchNode> open;
+  std::vector<SearchNode> nodes;
   std::vector<OneFormRound> rounds;
   for (std::int64_t round = 1; round <= batch; ++round) {
     if (batch % round != 0) {
@@ -441,12 +440,12 @@ Outcome MixedSearch::run() {
     if (batch / round > kMostPlannedPasses) continue;
     if (one_form) {
       add_one_form_rounds(job_, space_, round, known_, rounds);
-    } else if (SearchNode opened = open_round(round); !opened.families.empty()) {
-      open.push_back(std::move(opened));
+    } else if (SearchNode node = node_of(round); !node.families.empty()) {
+      nodes.push_back(std::move(node));
     }
     show();
   }
-  if (open.empty() && rounds.empty()) {
+  if (nodes.empty() && rounds.empty()) {
     outcome_.infeasibility =
         Infeasibility{"no stage's degrees divide the model's heads and the global batch of " +
                           std::to_string(batch),
@@ -457,20 +456,20 @@ Outcome MixedSearch::run() {
     return std::move(outcome_);
   }
   if (one_form) {
-    bound_s_ = search_one_form(std::move(rounds), open);
+    bound_s_ = search_one_form(std::move(rounds), nodes);
   } else {
-    search_all(open);
+    search_all(nodes);
   }
-  look_for_alternatives(open);
-  return found(open);
+  look_for_alternatives(nodes);
+  return found(nodes);
 }
 
-Outcome MixedSearch::found(const std::vector<SearchNode>& open) {
-  for (const SearchNode& family : open) bound_s_ = std::min(bound_s_, proven_s(family));
+Outcome MixedSearch::found(const std::vector<SearchNode>& nodes) {
+  for (const SearchNode& node : nodes) bound_s_ = std::min(bound_s_, proven_s(node));
   if (met_.empty()) {
     const bool gave_up = exhausted_ || bound_s_ < kInfinity;
     outcome_.status = gave_up ? Status::budget_exhausted : Status::infeasible;
-    if (!gave_up || job_.chain().branched) outcome_.infeasibility = nearest(open);
+    if (!gave_up || job_.chain().branched) outcome_.infeasibility = nearest(nodes);
     return std::move(outcome_);
   }
   outcome_.space = space_.can.heterogeneous_stages ? kMixedSpace : kOneFormSpace;

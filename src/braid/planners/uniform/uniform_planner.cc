@@ -107,14 +107,19 @@ Outcome plan_uniform(const Job& job, const System& system, const BraidSpace& spa
   looked_at.layers = layers.get();
   const Budget budget = asked.or_by_default(default_budget(space_limits(looked_at, system)));
   // Memory first, where times take long to find: that nothing fits has nothing to do with them.
-  if (const auto rough = layers->with_rough_times(system)) {
-    Job fitting = looked_at;
+  const auto rough = layers->with_rough_times(system);
+  Job fitting = looked_at;
+  std::optional<SearchGround> rough_ground;
+  if (rough) {
     fitting.layers = rough.get();
-    SearchGround ground(fitting, system);
-    Outcome outcome = UniformSearch(ground, space, budget, progress, UniformSearch::Aim::fit).run();
+    rough_ground.emplace(fitting, system);
+    Outcome outcome =
+        UniformSearch(*rough_ground, space, budget, progress, UniformSearch::Aim::fit).run();
     if (outcome.status == Status::infeasible) return outcome;
   }
   SearchGround ground(looked_at, system);
+  const bool no_time_is_less = system.groups.front().chip.execution == ChipExecution::dataflow;
+  if (rough && no_time_is_less) ground.least = &rough_ground->tables;
   const bool prefers_easy = space.preference == Preference::easiest;
   ground.keeps_bounds = prefers_easy;
   ground.keeps_aside =

@@ -69,8 +69,8 @@ FamilyBounds UniformSearch::bounds_of(const Configuration& family,
   std::map<Configuration, FamilyBounds>& known = ground_.family_bounds;
   const auto at = ground_.keeps_bounds ? known.end() : known.find(family);
   FamilyBounds bounds = at != known.end() ? at->second
-                                          : family_bounds(chain_, tables_, family, micro_batches,
-                                                          limits_, without_offload);
+                                          : family_bounds(chain_, ground_.bounding(), family,
+                                                          micro_batches, limits_, without_offload);
   if (ground_.keeps_bounds) known.emplace(family, bounds);
   if (chip_.host && space_.allow_offload) bounds.state_bytes = bounds.stash_bytes = 0;
   return bounds;
@@ -95,7 +95,7 @@ void UniformSearch::push_split(const Configuration& split) {
       !ground_.keeps_bounds && at != known.end() && at->second >= best_.cutoff_s()) {
     return;
   }
-  const double bound_s = split_bound_s(chain_, tables_, split, limits_.global_batch,
+  const double bound_s = split_bound_s(chain_, ground_.bounding(), split, limits_.global_batch,
                                        micro_batches(split, limits_, space_),
                                        tensor_shardings(split, limits_, space_));
   ++work_;
@@ -109,8 +109,27 @@ void UniformSearch::push(const ConfigurationRange& range) {
   is_empty_ = false;
   // Of an interleaved configuration the same whatever vp is.
   const Configuration& first = range.configuration;
-  if (!tables_.is_distinct(first) || (leaves_out_offload_ && offloads(first))) return;
+  if (!ground_.bounding().is_distinct(first) || (leaves_out_offload_ && offloads(first))) return;
   ++work_;
+  if (ground_.least == nullptr) return push_priced(range);
+  const OpenNode node = {least_time_s(first), OpenNode::Kind::unpriced, range};
+  if (node.bound_s >= best_.cutoff_s()) return set_aside(node);
+  open_.push(node);
+}
+
+double UniformSearch::least_time_s(const Configuration& configuration) {
+  const LayerTable& table = ground_.least->sums_at(configuration);
+  fill_fullest_syncs(table, configuration.pp,
+                     scratch_.evaluator.context(configuration, zero_around(configuration.zero)),
+                     scratch_.syncs);
+  const double even_s = (static_cast<double>(configuration.num_micro_batches) * table.time_s() +
+                         optimizer_share(chain_, table, configuration).all_s) /
+                        configuration.pp;
+  return std::max(even_s * kBelowRounding, fullest_load_s(table, configuration, scratch_.syncs));
+}
+
+void UniformSearch::push_priced(const ConfigurationRange& range) {
+  const Configuration& first = range.configuration;
   double bound_s = configuration_bound_s(chain_, tables_, first);
   if (bound_s >= best_.cutoff_s()) return set_aside({bound_s, OpenNode::Kind::range, range});
   const LayerTable& table = tables_.sums_at(first);
@@ -159,13 +178,15 @@ void UniformSearch::relax(const ConfigurationRange& range, const Assessment& ass
 }
 
 bool UniformSearch::is_hopeless(const ConfigurationRange& range) {
-  ConfigurationRange held = range;
-  if (aim_ == Aim::fit && range.configuration.vp > 1) {
-    // What last chunks hold depends on times. Without chunks a stage has no more in flight.
-    held.most_vp = held.configuration.vp = 1;
-    held.configuration.schedule = ScheduleKind::one_f_one_b;
-  }
-  const MemoryFloor least = memory_floor(chain_, tables_, held, scratch_);
+  if (aim_ == Aim::fit) return is_hopeless_at_any_times(range);
+  return is_hopeless(range, memory_floor(chain_, tables_, range, scratch_));
+}
+
+bool UniformSearch::is_hopeless_at_any_times(const ConfigurationRange& range) {
+  return is_hopeless(range, memory_floor_at_any_times(chain_, ground_.bounding(), range, scratch_));
+}
+
+bool UniformSearch::is_hopeless(const ConfigurationRange& range, const MemoryFloor& least) {
   if (least.device_bytes <= usable_bytes(chip_) * kAboveTolerance) return false;
   if (best_.found().empty()) hopeless_.push_back({least.device_bytes, least.configuration});
   Assessment assessment;
@@ -239,6 +260,16 @@ void UniformSearch::step(const OpenNode& node) {
     }
     return;
   }
+  if (node.kind == OpenNode::Kind::unpriced) {
+    // Most of what is not bounded by least times does not fit: then nobody asks for the real ones.
+    if (!is_hopeless_at_any_times(node.range)) return push_priced(node.range);
+    ++evaluated_;
+    return;
+  }
+  step_range(node);
+}
+
+void UniformSearch::step_range(const OpenNode& node) {
   ++evaluated_;
   const Configuration& configuration = node.range.configuration;
   if (leaves_assignments_out(chain_, configuration))

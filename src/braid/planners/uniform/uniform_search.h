@@ -31,7 +31,13 @@ struct SearchGround {
   const SpaceLimits limits;
   const ChainJob chain;  ///< As if layers could be dealt out in any numbers.
   LayerTables tables;
+  /// Tables of the same layers with the same memory and times that no real one is less than, which
+  /// are found at once where the real ones take long; null: nowhere.
+  LayerTables* least = nullptr;
   AssessmentScratch scratch{chain};
+
+  /// What families, degrees and first of all configurations are bounded by.
+  LayerTables& bounding() { return least != nullptr ? *least : tables; }
   // Of the families and degrees that a search of the whole space has met: bounds that hold in its
   // parts too.
   std::map<Configuration, FamilyBounds> family_bounds;
@@ -77,8 +83,9 @@ class UniformSearch {
   /// Configurations that are not looked at yet, with a bound on what each of them can reach.
   struct OpenNode {
     enum class Kind : std::uint8_t {
-      family,  ///< All of a family with `replicas` copies of a stage or fewer.
-      split,   ///< All with the same degrees.
+      family,    ///< All of a family with `replicas` copies of a stage or fewer.
+      split,     ///< All with the same degrees.
+      unpriced,  ///< A range whose layers' real times were not asked for yet.
       range,
     };
     double bound_s = 0;
@@ -116,12 +123,22 @@ class UniformSearch {
   void push_family(OpenNode family, std::int64_t most);
   void push_split(const Configuration& split);
   void push(const ConfigurationRange& range);
+  /// With the layers' real times.
+  void push_priced(const ConfigurationRange& range);
+  /// By least times, as split_bound_s() has it for all configurations of some degrees.
+  double least_time_s(const Configuration& configuration);
   /// Looks at what may be faster than the best, least bound first; false when the budget is used
   /// up.
   bool search();
   void step(const OpenNode& node);
+  /// Looks into a range.
+  void step_range(const OpenNode& node);
   /// Whether sums alone show that none of the range fits; then what less memory takes is pushed.
   bool is_hopeless(const ConfigurationRange& range);
+  /// The same, whatever times the layers take.
+  bool is_hopeless_at_any_times(const ConfigurationRange& range);
+  /// The same by a bound that holds for all of the range.
+  bool is_hopeless(const ConfigurationRange& range, const MemoryFloor& least);
   /// `bound_s`: of the configuration.
   void look_at(const Configuration& configuration, double bound_s);
   void note_without_offload(const FoundPlan& found);
