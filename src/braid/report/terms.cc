@@ -14,7 +14,7 @@ std::vector<std::pair<std::string, double>> time_terms(const Metrics& m) {
           {"exposed CP communication", m.cp_comm_s},
           {"exposed EP communication", m.ep_comm_s},
           {"exposed PP communication", m.pp_comm_s},
-          {"exposed gradient communication", m.dp_comm_s},
+          {"exposed gradient sync", m.dp_comm_s},
           {"pipeline bubble", m.bubble_s},
           {"offload", m.offload_s},
           {"optimizer", m.optimizer_s}};

@@ -9,7 +9,7 @@
 namespace braid {
 
 /// Times of an iteration by what they go into, with the words and in the order of all reports. They
-/// sum to the iteration time. Gradient communication sums gradients, over replicas and context-
+/// sum to the iteration time. Gradient sync sums gradients, over replicas and context-
 /// parallel ranks and between stages that share an embedding, and gathers the weights that ZeRO
 /// shards.
 std::vector<std::pair<std::string, double>> time_terms(const Metrics& metrics);
