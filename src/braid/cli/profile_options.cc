@@ -156,7 +156,7 @@ std::vector<PiperLevel> parse_levels(const std::string& text) {
 bool plans_by_own_rules(const ProfileOptions& o, const std::string& planner) {
   const bool asks_as_of_models =
       std::any_of(o.options_of_models.begin(), o.options_of_models.end(),
-                  [](const VerbOption& option) { return option.given() && !option.is("output"); });
+                  [](const VerbOption& option) { return option.given() && !option.is("out"); });
   if (asks_as_of_models) return false;
   if (planner.empty() || planner == "phaze") return true;
   return std::any_of(kPiperVariants.begin(), kPiperVariants.end(),

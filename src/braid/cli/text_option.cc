@@ -16,7 +16,7 @@ VerbOption add_filled(Verb& verb, const std::string& name, std::string& value,
       description);
 }
 
-/// "-o,--out" → "--output".
+/// "-o,--out" → "--out".
 Where where(const std::string& name) { return {"", 0, name.substr(name.rfind(',') + 1)}; }
 
 }  // namespace

@@ -21,8 +21,7 @@
 namespace braid {
 namespace {
 
-/// Families bounded or planned side by side; part of what the search does, so not the number of
-/// threads.
+/// Families looked at side by side; part of what the search does, so not the number of threads.
 constexpr std::size_t kBatch = 8;
 
 /// A family that is to be looked at: the first of equal merit that came.
@@ -36,10 +35,11 @@ struct OpenFamily {
   }
 };
 
-/// What looking at a family comes to: itself with a bound, or a system planned.
+/// What looking at a family comes to: smaller ones, itself with a bound, or a system planned.
 struct Step {
-  std::optional<SystemFamily> bounded;
+  std::vector<SystemFamily> families;
   std::vector<PointResult> planned;  ///< [workload]
+  bool has_bounded = false;
   std::string refusal;
 };
 
@@ -82,28 +82,18 @@ class Search {
   }
 
  private:
-  /// The most promising families that are not settled, of which none is to be split.
+  /// The most promising families that are not settled.
   std::vector<SystemFamily> next_batch() {
     std::vector<SystemFamily> batch;
     while (!open_.empty() && batch.size() < kBatch) {
-      SystemFamily family = open_.top().family;
-      if (kept_.settles(family.merit)) {
-        // The others have lower bounds. Of a front they may cost less.
-        if (search_.what != SearchFor::front) break;
-        open_.pop();
-        continue;
+      if (!kept_.settles(open_.top().family.merit)) {
+        batch.push_back(open_.top().family);
+      } else if (search_.what != SearchFor::front) {
+        break;  // The others have lower bounds. Of a front they may cost less.
       }
       open_.pop();
-      std::vector<SystemFamily> parts;
-      if (!is_to_bound(family)) parts = families_.parts(family);
-      for (SystemFamily& part : parts) push(std::move(part));
-      if (parts.empty()) batch.push_back(std::move(family));
     }
     return batch;
-  }
-
-  bool is_to_bound(const SystemFamily& family) const {
-    return systems_.architectures && !family.is_bounded;
   }
 
   /// With its merit.
@@ -115,12 +105,15 @@ class Search {
   template <typename Plan>
   Step step(const SystemFamily& family, const Plan& plan) const {
     Step made;
-    if (is_to_bound(family)) {
+    if (systems_.architectures && !family.is_bounded) {
       BoundedFamily bounded = bounded_family(systems_, family, found_.planner, nests_);
-      made.bounded = std::move(bounded.family);
+      made.families.push_back(std::move(bounded.family));
+      made.has_bounded = true;
       made.refusal = std::move(bounded.refusal);
       return made;
     }
+    made.families = families_.parts(family);
+    if (!made.families.empty()) return made;
     for (std::size_t w = 0; w < systems_.workloads.size(); ++w) {
       made.planned.push_back(plan(point_number(space_, family.place, w, found_.planner)));
     }
@@ -128,14 +121,13 @@ class Search {
   }
 
   void take(const SystemFamily& from, Step made) {
+    if (made.has_bounded) ++found_.bounded;
     if (found_.why_none.empty()) found_.why_none = made.refusal;
-    if (made.bounded) {
-      ++found_.bounded;
-      limits_.note(*made.bounded, families_.value_of(*made.bounded), false);
-      push(*std::move(made.bounded));
-    } else {
-      take_planned(from, made.planned);
+    for (SystemFamily& family : made.families) {
+      if (made.has_bounded) limits_.note(family, families_.value_of(family), false);
+      push(std::move(family));
     }
+    if (!made.planned.empty()) take_planned(from, made.planned);
   }
 
   /// What the plan of a system leaves open: with a gap, another one may be better.
