@@ -86,8 +86,9 @@ void TorchWeights::add_group(const ParameterGroup& of, const RankProgram& own, s
 }
 
 bool TorchWeights::is_as_in_row(const Piece& piece, const torch::Tensor& weight) const {
-  return piece.count == weight.numel() && piece.blocks(weight).size() == 1 &&
-         weight.scalar_type() == row_type() && weight.is_contiguous();
+  const bool is_one_block = piece.axis < 0 || piece.places.size() == 1;
+  return piece.count == weight.numel() && is_one_block && weight.scalar_type() == row_type() &&
+         weight.is_contiguous();
 }
 
 void TorchWeights::lay_in_rows(Group& group, bool weights_too) {
