@@ -1,7 +1,10 @@
 #include "braid/plan/outcome.h"
 
+#include <algorithm>
 #include <cmath>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 namespace braid {
 

@@ -30,11 +30,6 @@ std::string named_settings(const std::vector<std::string>& words) {
   return "";
 }
 
-bool says_yes(const std::string& text) {
-  const std::string word = lowered(text);
-  return word == "true" || word == "yes" || word == "1";
-}
-
 /// Whether a line calls DeepSpeed's launcher, behind variables of its own.
 bool calls_launcher(const std::string& line) {
   std::istringstream words(line);
@@ -60,17 +55,8 @@ bool starts_deepspeed(std::string_view text) {
 }
 
 /// Whether a flag of Hugging Face's parser is there, bare or with a word that says yes.
-bool is_set(const ShellCommand& arguments, std::string_view name) {
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const std::size_t equals = arguments[i].find('=');
-    std::string written = arguments[i].substr(0, equals);
-    std::replace(written.begin(), written.end(), '-', '_');
-    if (written != name) continue;
-    if (equals != std::string::npos) return says_yes(arguments[i].substr(equals + 1));
-    const bool is_bare = i + 1 == arguments.size() || arguments[i + 1].starts_with('-');
-    return is_bare || says_yes(arguments[i + 1]);
-  }
-  return false;
+bool is_set(GivenArguments& given, std::string_view name) {
+  return given.is_bare(name) || is_on(given, name);
 }
 
 /// A setting that is filled in from an argument.
@@ -79,7 +65,7 @@ struct FilledIn {
 };
 constexpr FilledIn kCounts[] = {{"train_micro_batch_size_per_gpu", "--per_device_train_batch_size"},
                                 {"gradient_accumulation_steps", "--gradient_accumulation_steps"}};
-constexpr FilledIn kFlags[] = {{"bf16.enabled", "__bf16"}, {"fp16.enabled", "__fp16"}};
+constexpr FilledIn kFlags[] = {{"bf16.enabled", "--bf16"}, {"fp16.enabled", "--fp16"}};
 
 /// Tokens of a sample, as the usual scripts call them (run_clm.py, TRL, FastChat).
 constexpr std::string_view kLengths[] = {"--block_size", "--max_seq_length", "--max_length",
@@ -127,14 +113,14 @@ void take_trainer_arguments(const ShellCommand& arguments, const std::string& fi
       if (const auto count = given.count(argument, 1, most)) setting.value = std::to_string(*count);
     }
     for (const auto& [name, argument] : kFlags) {
-      if (setting.name == name && is_set(arguments, argument)) setting.value = "true";
+      if (setting.name == name && is_set(given, argument)) setting.value = "true";
     }
   }
   for (const std::string_view length : kLengths) {
     if (const auto tokens = given.count(length, 1, most)) run.seq_len = *tokens;
   }
   run.model = given.text("--model_name_or_path").value_or("");
-  if (is_set(arguments, "__gradient_checkpointing")) run.parallel.recompute = Recompute::full;
+  if (is_set(given, "--gradient_checkpointing")) run.parallel.recompute = Recompute::full;
 }
 
 }  // namespace braid

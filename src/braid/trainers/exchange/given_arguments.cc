@@ -47,6 +47,11 @@ bool GivenArguments::has(std::string_view name) {
   return given_.contains(key_of(name));
 }
 
+bool GivenArguments::is_bare(std::string_view name) const {
+  const auto found = given_.find(key_of(name));
+  return found != given_.end() && found->second.values.empty() && found->second.unknown.empty();
+}
+
 std::optional<std::string> GivenArguments::text(std::string_view name) {
   if (!has(name)) return std::nullopt;
   std::string joined;

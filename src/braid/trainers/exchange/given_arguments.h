@@ -22,6 +22,8 @@ class GivenArguments {
   bool has(std::string_view name);
   /// As has(), of an argument that nobody reads.
   bool is_given(std::string_view name) const { return given_.contains(key_of(name)); }
+  /// Whether an argument is given without a value, as flags are.
+  bool is_bare(std::string_view name) const;
   /// nullopt: not given. Throws Error where it is no whole number in [least, most].
   std::optional<std::int64_t> count(std::string_view name, std::int64_t least, std::int64_t most);
   std::int64_t count_or(std::string_view name, std::int64_t otherwise, std::int64_t least = 1);
