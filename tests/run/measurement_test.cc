@@ -121,6 +121,7 @@ TEST(TrainedTimes, ReadBackAsWrittenAndAreAveraged) {
   job.devices = 1;
   job.threads = 2;
   job.samples = 5;
+  job.cache_bytes = 1e6;
   write_file(folder / "job.json", trained_times_job_text(job));
   const TrainedTimesJob read = read_trained_times_job(folder / "job.json");
   EXPECT_EQ(read.graphs, job.graphs);

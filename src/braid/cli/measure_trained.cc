@@ -38,13 +38,14 @@ TrainedTimes times_of(const TrainedTimesJob& job) {
 }  // namespace
 
 TrainedMachine measure_trained(std::vector<SampleOperator> operators, const DeviceSplit& split,
-                               std::int64_t samples) {
+                               std::int64_t samples, double cache_bytes) {
   TrainedTimesJob job;
   for (const SampleOperator& each : operators) job.graphs.push_back(each.graph);
   job.devices = split.devices;
   job.processes = std::max<std::int64_t>(2, split.devices);
   job.threads = split.threads;
   job.samples = samples;
+  job.cache_bytes = cache_bytes;
   const TrainedTimes times = times_of(job);
   TrainedMachine machine;
   machine.blas = times.blas;
@@ -55,8 +56,9 @@ TrainedMachine measure_trained(std::vector<SampleOperator> operators, const Devi
   for (const BytesTime& each : times.messages)
     machine.messages.push_back({each.bytes, each.time_s});
   for (const BytesTime& each : times.sums) {
-    // As collectives count them: every process sends 2 (n - 1) / n of the bytes.
-    machine.messages.push_back({2 * (job.processes - 1) * each.bytes / job.processes, each.time_s});
+    // By a ring every process sends 2 (n - 1) messages of a share of the bytes each.
+    const std::int64_t messages = 2 * (job.processes - 1);
+    machine.messages.push_back({messages * each.bytes / job.processes, each.time_s, messages});
   }
   return machine;
 }

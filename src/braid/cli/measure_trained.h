@@ -18,8 +18,9 @@ struct TrainedMachine {
 };
 
 /// Measures the operators as layers that libtorch trains, and Gloo's messages and all-reduces, by
-/// processes of braid-run. Throws Error where braid was built without, and when a process fails.
+/// processes of braid-run. Layers have their turns as a run's have, over more memory than
+/// `cache_bytes`. Throws Error where braid was built without, and when a process fails.
 TrainedMachine measure_trained(std::vector<SampleOperator> operators, const DeviceSplit& split,
-                               std::int64_t samples);
+                               std::int64_t samples, double cache_bytes);
 
 }  // namespace braid

@@ -121,7 +121,8 @@ MeasuredMachine trained_machine(const VerbMeasureOptions& options) {
   machine.facts = machine_facts();
   machine.split = split_of(options, machine.facts.cores);
   const TrainedMachine measured =
-      measure_trained(sample_operators(kLargestTensor_bytes), machine.split, options.samples);
+      measure_trained(sample_operators(kLargestTensor_bytes), machine.split, options.samples,
+                      machine.facts.cache_bytes);
   machine.libraries = fmt::format("libtorch{}, passes forward and back as braid run does them",
                                   measured.blas.empty() ? "" : " with GEMMs by " + measured.blas);
   machine.link = fit_links(measured.messages);

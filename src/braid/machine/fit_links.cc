@@ -15,7 +15,8 @@ LinkFigures fit_links(std::span<const MessageTime> times) {
     std::vector<double> residuals;
     residuals.reserve(times.size());
     for (const MessageTime& each : times) {
-      const double fitted_s = figures[0] + static_cast<double>(each.bytes) / figures[1];
+      const double fitted_s = static_cast<double>(each.messages) * figures[0] +
+                              static_cast<double>(each.bytes) / figures[1];
       residuals.push_back(std::log(fitted_s / each.time_s));
     }
     return residuals;

@@ -6,10 +6,11 @@
 
 namespace braid {
 
-/// Messages between processes of this machine and how long they take.
+/// Messages between processes of this machine, one after the other, and how long they take.
 struct MessageTime {
-  std::int64_t bytes = 0;
+  std::int64_t bytes = 0;  ///< Of all together.
   double time_s = 0;
+  std::int64_t messages = 1;
 };
 
 struct LinkOptions {
@@ -25,7 +26,7 @@ struct LinkOptions {
 /// largest by powers of four. Throws Error where the system gives no sockets or processes.
 std::vector<MessageTime> measure_links(const LinkOptions& options = {});
 
-/// What messages of any size take: `latency_s + bytes / bytes_per_s`.
+/// What a message of any size takes: `latency_s + bytes / bytes_per_s`.
 struct LinkFigures {
   double latency_s = 0, bytes_per_s = 0;
   double mean_error = 0;  ///< exp of the mean of |log(fitted / measured)|, less 1.

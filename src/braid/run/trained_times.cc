@@ -41,6 +41,7 @@ std::string trained_times_job_text(const TrainedTimesJob& job) {
   json["devices"] = job.devices;
   json["threads"] = job.threads;
   json["samples"] = job.samples;
+  json["cache_bytes"] = job.cache_bytes;
   json["largest_bytes"] = job.largest_bytes;
   json["timeout_s"] = job.timeout_s;
   json["graphs"] = Json::array();
@@ -56,6 +57,7 @@ TrainedTimesJob read_trained_times_job(const std::string& file) {
   job.devices = root["devices"].as_int_in(1, job.processes);
   job.threads = root["threads"].as_int_in(1, 1024);
   job.samples = root["samples"].as_int_in(1, 1000);
+  job.cache_bytes = root["cache_bytes"].as_double();
   job.largest_bytes = root["largest_bytes"].as_int_in(4, std::int64_t{1} << 32);
   job.timeout_s = root["timeout_s"].as_double();
   for (const Value& each : root["graphs"].elements()) job.graphs.push_back(graph_from_json(each));

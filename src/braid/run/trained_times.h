@@ -15,6 +15,7 @@ struct TrainedTimesJob {
   std::int64_t devices = 2;
   std::int64_t threads = 1;  ///< Of each process.
   std::int64_t samples = 11;
+  double cache_bytes = 0;  ///< The machine's largest cache; 0: not known.
   std::int64_t largest_bytes = std::int64_t{16} << 20;  ///< Of a message.
   double timeout_s = 300;
 };

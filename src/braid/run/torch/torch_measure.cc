@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <functional>
 #include <vector>
 
@@ -20,6 +21,8 @@ namespace {
 constexpr double kSample_s = 1e-3;  ///< What a sample takes at the least.
 constexpr double kMost_s = 2;       ///< What a layer takes in all, but for three samples.
 constexpr std::int64_t kWarmUps = 2;
+constexpr double kTouchedCaches = 2;  ///< What layers touch in turn, in sizes of the cache.
+constexpr double kMostLayers = 64;
 
 double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -30,72 +33,118 @@ double median(std::vector<double> samples) {
   return samples[samples.size() / 2];
 }
 
-/// A graph of one layer with numbers, which passes go through.
-class MeasuredLayer {
+/// Layers of one graph, one behind the other as a stage has them: all share the shapes, and each
+/// has memory of its own, so that the caches hold of each what they hold of it in a run.
+class MeasuredLayers {
  public:
-  explicit MeasuredLayer(const Graph& graph) : model_(layered_program(graph)) {
+  MeasuredLayers(const Graph& graph, double cache_bytes) : model_(layered_program(graph)) {
     const Program& program = model_.program;
     check_operations(program);
-    values_.resize(program.values.size());
+    alike_.resize(program.values.size());
     for (std::size_t v = 0; v < program.values.size(); ++v) {
       const auto& constant = program.values[v].constant;
-      if (constant) values_[v].tensor = torch_tensor(*constant, ElementType::f32);
-    }
-    for (const MissingWeight& each : program.missing) {
-      values_[at(each.value)].tensor = torch::randn(each.shape).requires_grad_(true);
+      if (constant) alike_[v].tensor = torch_tensor(*constant, ElementType::f32);
     }
     for (const ProgramInput& each : program.inputs) {
       if (!each.shape || !is_real(each.type)) throw Error(graph.name + " is fed no numbers");
       Shape sizes = *each.shape;
       sizes.insert(sizes.begin(), 1);
-      inputs_.push_back(each.value);
-      values_[at(each.value)] = {torch::randn(sizes).requires_grad_(true), true};
+      alike_[at(each.value)] = {torch::randn(sizes), true};
     }
+    layers_.push_back(with_weights());
+    forward(layers_.front());
+    const torch::Tensor& result = result_of(layers_.front());
+    gradient_ = torch::randn(result.sizes());
+    const double layers = std::ceil(kTouchedCaches * cache_bytes / bytes_of(layers_.front()));
+    const auto count = static_cast<std::size_t>(std::clamp<double>(layers, 1, kMostLayers));
+    while (layers_.size() < count) layers_.push_back(with_weights());
   }
 
+  /// All layers forward, then all back in reverse order. The means of one.
   TrainedTime pass() {
-    const Program& program = model_.program;
     TrainedTime time;
-    double start_s = now_s();
-    std::vector<BatchedTensor> values = values_;
-    for (const ProgramNode& node : program.nodes) {
-      std::vector<BatchedTensor> operands;
-      for (const ValueId id : node.inputs) {
-        operands.push_back(id < 0 ? BatchedTensor() : values[at(id)]);
-      }
-      values[at(node.outputs.front())] = compute_node(program, node, operands);
+    for (Values& layer : layers_) time.forward_s += forward(layer);
+    for (auto layer = layers_.rbegin(); layer != layers_.rend(); ++layer) {
+      time.backward_s += backward(*layer);
     }
-    const torch::Tensor result = values[at(program.outputs.front())].tensor;
-    time.forward_s = now_s() - start_s;
-    if (!gradient_.defined()) gradient_ = torch::randn(result.sizes());
-    start_s = now_s();
-    torch::autograd::backward({result}, {gradient_});
-    time.backward_s = now_s() - start_s;
-    // Gradients of weights are added up, as in a run; those of inputs are handed on.
-    for (const ValueId input : inputs_) values_[at(input)].tensor.mutable_grad() = torch::Tensor();
-    return time;
+    const auto count = static_cast<double>(layers_.size());
+    return {time.forward_s / count, time.backward_s / count};
   }
 
  private:
+  using Values = std::vector<BatchedTensor>;
+
+  const torch::Tensor& result_of(const Values& layer) const {
+    return layer[at(model_.program.outputs.front())].tensor;
+  }
+
+  Values with_weights() const {
+    Values layer = alike_;
+    for (const MissingWeight& each : model_.program.missing) {
+      layer[at(each.value)].tensor = torch::randn(each.shape).requires_grad_(true);
+    }
+    return layer;
+  }
+
+  /// Of what a pass forward and back touches.
+  double bytes_of(const Values& layer) const {
+    double numbers = 2 * static_cast<double>(result_of(layer).numel());
+    for (const MissingWeight& each : model_.program.missing) {
+      numbers += 2 * static_cast<double>(layer[at(each.value)].tensor.numel());
+    }
+    for (const ProgramInput& each : model_.program.inputs) {
+      numbers += 2 * static_cast<double>(layer[at(each.value)].tensor.numel());
+    }
+    return 4 * numbers;
+  }
+
+  /// What goes in was just written, as by the layer before.
+  double forward(Values& layer) const {
+    const Program& program = model_.program;
+    for (const ProgramInput& each : program.inputs) {
+      layer[at(each.value)].tensor = alike_[at(each.value)].tensor.clone().requires_grad_(true);
+    }
+    const double start_s = now_s();
+    for (const ProgramNode& node : program.nodes) {
+      std::vector<BatchedTensor> operands;
+      for (const ValueId id : node.inputs) {
+        operands.push_back(id < 0 ? BatchedTensor() : layer[at(id)]);
+      }
+      layer[at(node.outputs.front())] = compute_node(program, node, operands);
+    }
+    return now_s() - start_s;
+  }
+
+  /// Gradients of weights are added up, as in a run; those of inputs are handed on.
+  double backward(Values& layer) const {
+    const torch::Tensor gradient = gradient_.clone();
+    const double start_s = now_s();
+    torch::autograd::backward({result_of(layer)}, {gradient});
+    const double time_s = now_s() - start_s;
+    for (const ProgramNode& node : model_.program.nodes) layer[at(node.outputs.front())] = {};
+    for (const ProgramInput& each : model_.program.inputs) layer[at(each.value)] = {};
+    return time_s;
+  }
+
   LayeredProgram model_;
-  std::vector<BatchedTensor> values_;
-  std::vector<ValueId> inputs_;
+  Values alike_;  ///< Constants, and inputs to be copied.
+  std::vector<Values> layers_;
   torch::Tensor gradient_;
 };
 
 }  // namespace
 
-TrainedTime measured_layer(const Graph& graph, std::int64_t samples) {
-  MeasuredLayer layer(graph);
+TrainedTime measured_layer(const Graph& graph, std::int64_t samples, double cache_bytes) {
+  MeasuredLayers layers(graph, cache_bytes);
   const double start_s = now_s();
-  for (std::int64_t i = 0; i < kWarmUps; ++i) layer.pass();
+  for (std::int64_t i = 0; i < kWarmUps; ++i) layers.pass();
   std::vector<double> forward_s, backward_s;
   for (std::int64_t i = 0; i < samples; ++i) {
     if (i >= 3 && now_s() - start_s > kMost_s) break;
     TrainedTime sum;
     double passes = 0;
     do {
-      const TrainedTime time = layer.pass();
+      const TrainedTime time = layers.pass();
       sum.forward_s += time.forward_s;
       sum.backward_s += time.backward_s;
       ++passes;

@@ -1,12 +1,12 @@
 #include "braid/run/torch/torch_weights.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include <torch/torch.h>
 
 #include "braid/base/index.h"
+#include "braid/run/torch/adam_step.h"
 #include "braid/run/torch/torch_tensor.h"
 
 namespace braid {
@@ -257,12 +257,8 @@ void TorchWeights::step(std::size_t group, const torch::Tensor& gradients, std::
       of.second_moment = torch::zeros_like(gradients);
     }
     ++of.steps;
-    of.first_moment.mul_(0.9).add_(gradients, 0.1);
-    of.second_moment.mul_(0.999).addcmul_(gradients, gradients, 0.001);
-    const torch::Tensor spread =
-        (of.second_moment / (1 - std::pow(0.999, of.steps))).sqrt_().add_(1e-8);
-    weights.addcdiv_(of.first_moment, spread,
-                     -settings_.learning_rate / (1 - std::pow(0.9, of.steps)));
+    adam_step({weights, of.first_moment, of.second_moment}, gradients, settings_.learning_rate,
+              of.steps);
   }
   if (!of.part.defined()) set_row(group, all);
 }

@@ -171,7 +171,8 @@ void measure_machine(const std::string& folder, std::int32_t rank) {
   for (const Graph& graph : job.graphs) {
     // All devices are at work while one is measured.
     link->sum_of_all(0);
-    if (rank < job.devices) times.graphs.push_back(measured_layer(graph, job.samples));
+    if (rank >= job.devices) continue;
+    times.graphs.push_back(measured_layer(graph, job.samples, job.cache_bytes));
   }
   measure_messages(*link, rank, job, times);
   write_file(trained_times_file(folder, rank), trained_times_text(times));
