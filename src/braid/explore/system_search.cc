@@ -21,8 +21,10 @@
 namespace braid {
 namespace {
 
-/// Families looked at side by side; part of what the search does, so not the number of threads.
-constexpr std::size_t kBatch = 8;
+/// Families bounded, and systems planned, side by side: a share of those before, so that where
+/// there are few each one's outcome is known to most others. Part of what the search does, so not
+/// the number of threads.
+constexpr std::size_t kLeastBatch = 2, kMostBatch = 32, kBatchShare = 16;
 
 /// A family that is to be looked at: the first of equal merit that came.
 struct OpenFamily {
@@ -35,11 +37,10 @@ struct OpenFamily {
   }
 };
 
-/// What looking at a family comes to: smaller ones, itself with a bound, or a system planned.
+/// What looking at a family comes to: itself with a bound, or a system planned.
 struct Step {
-  std::vector<SystemFamily> families;
+  std::optional<SystemFamily> bounded;
   std::vector<PointResult> planned;  ///< [workload]
-  bool has_bounded = false;
   std::string refusal;
 };
 
@@ -82,18 +83,29 @@ class Search {
   }
 
  private:
-  /// The most promising families that are not settled.
+  /// The most promising families that are not settled, to be bounded or planned: bounded ones are
+  /// split on the way.
   std::vector<SystemFamily> next_batch() {
+    const std::size_t most =
+        std::clamp((found_.bounded + found_.planned) / kBatchShare, kLeastBatch, kMostBatch);
     std::vector<SystemFamily> batch;
-    while (!open_.empty() && batch.size() < kBatch) {
-      if (!kept_.settles(open_.top().family.merit)) {
-        batch.push_back(open_.top().family);
-      } else if (search_.what != SearchFor::front) {
-        break;  // The others have lower bounds. Of a front they may cost less.
-      }
+    while (!open_.empty() && batch.size() < most) {
+      const bool is_settled = kept_.settles(open_.top().family.merit);
+      // The others have lower bounds. Of a front they may cost less.
+      if (is_settled && search_.what != SearchFor::front) break;
+      SystemFamily family = open_.top().family;
       open_.pop();
+      if (is_settled) continue;
+      std::vector<SystemFamily> parts;
+      if (!is_to_be_bounded(family)) parts = families_.parts(family);
+      if (parts.empty()) batch.push_back(std::move(family));
+      for (SystemFamily& part : parts) push(std::move(part));
     }
     return batch;
+  }
+
+  bool is_to_be_bounded(const SystemFamily& family) const {
+    return systems_.architectures && !family.is_bounded;
   }
 
   /// With its merit.
@@ -105,15 +117,12 @@ class Search {
   template <typename Plan>
   Step step(const SystemFamily& family, const Plan& plan) const {
     Step made;
-    if (systems_.architectures && !family.is_bounded) {
+    if (is_to_be_bounded(family)) {
       BoundedFamily bounded = bounded_family(systems_, family, found_.planner, nests_);
-      made.families.push_back(std::move(bounded.family));
-      made.has_bounded = true;
+      made.bounded = std::move(bounded.family);
       made.refusal = std::move(bounded.refusal);
       return made;
     }
-    made.families = families_.parts(family);
-    if (!made.families.empty()) return made;
     for (std::size_t w = 0; w < systems_.workloads.size(); ++w) {
       made.planned.push_back(plan(point_number(space_, family.place, w, found_.planner)));
     }
@@ -121,11 +130,11 @@ class Search {
   }
 
   void take(const SystemFamily& from, Step made) {
-    if (made.has_bounded) ++found_.bounded;
     if (found_.why_none.empty()) found_.why_none = made.refusal;
-    for (SystemFamily& family : made.families) {
-      if (made.has_bounded) limits_.note(family, families_.value_of(family), false);
-      push(std::move(family));
+    if (made.bounded) {
+      ++found_.bounded;
+      limits_.note(*made.bounded, families_.value_of(*made.bounded), false);
+      push(std::move(*made.bounded));
     }
     if (!made.planned.empty()) take_planned(from, made.planned);
   }

@@ -1,7 +1,6 @@
 #include "braid/chip/systolic/nest_steps.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "braid/base/index.h"
 #include "braid/base/least_threshold.h"
@@ -96,8 +95,8 @@ std::int64_t NestSteps::fewest_steps(const NestRounds& path, std::array<double, 
                                      int d) const {
   if (!nest_.window.used) {
     const double x = tile[at((d + 1) % 3)], y = tile[at((d + 2) % 3)];
-    const double longest = std::floor(
-        (path.buffering->global_words / static_cast<double>(path.batch_cores) - x * y) / (x + y));
+    const double longest =
+        (path.buffering->global_words / static_cast<double>(path.batch_cores) - x * y) / (x + y);
     if (longest >= static_cast<double>(deals_.sizes[at(d)])) return 1;
     const std::int64_t of_round =
         path.cores[at(d)] * path.piece[at(d)] * path.flow->units.elements[at(d)];

@@ -142,6 +142,7 @@ PhazeCandidates phaze_chain_candidates(OneFormJob& job, const Configuration& con
   }
   candidates.offset.push_back(candidates.all.size());
   candidates.offset.push_back(candidates.all.size());
+  candidates.rising = is_rising(candidates);
   return candidates;
 }
 

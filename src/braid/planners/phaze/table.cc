@@ -56,8 +56,6 @@ PhazeCandidate phaze_candidate(const PhazeProblem& problem, const PhazeStageCost
   return candidate;
 }
 
-namespace {
-
 bool is_rising(const PhazeCandidates& candidates) {
   for (std::size_t i = 1; i < candidates.all.size(); ++i) {
     const PhazeCandidate &a = candidates.all[i - 1], &b = candidates.all[i];
@@ -69,8 +67,6 @@ bool is_rising(const PhazeCandidates& candidates) {
   }
   return true;
 }
-
-}  // namespace
 
 PhazeCandidates phaze_candidates(const PhazeProblem& problem, const PhazeWidth& width,
                                  const PhazeLattice& lattice, bool branches) {

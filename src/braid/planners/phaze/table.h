@@ -43,6 +43,9 @@ struct PhazeCandidates {
     return std::span(all).subspan(offset[cut], offset[cut + 1] - offset[cut]);
   }
 };
+/// What PhazeCandidates::rising says of sorted candidates.
+bool is_rising(const PhazeCandidates& candidates);
+
 /// `branches` only for graphs that are not linear.
 PhazeCandidates phaze_candidates(const PhazeProblem& problem, const PhazeWidth& width,
                                  const PhazeLattice& lattice, bool branches);
