@@ -195,9 +195,8 @@ void RankEngine::reduce(std::size_t group) {
   TensorHandle row = math_.gradients(group);
   const ParameterGroup& of = groups_[group];
   if (of.ranks.size() > 1) {
-    // Of ZeRO-1 each rank needs but its part; it is ZeRO-2 that lets go of the rest.
-    row = of.zero >= Zero::gradients ? link_.sum_part(group, std::move(row))
-                                     : link_.sum(group, std::move(row));
+    row = of.zero == Zero::none ? link_.sum(group, std::move(row))
+                                : link_.sum_part(group, std::move(row));
   }
   reduced_[group] = std::move(row);
 }
@@ -221,7 +220,6 @@ void RankEngine::step(std::size_t group) {
   if (of.zero == Zero::none || of.ranks.size() == 1) return math_.step(group, row, 0);
   const auto place = std::find(of.ranks.begin(), of.ranks.end(), rank_) - of.ranks.begin();
   const std::int64_t length = math_.row_length(group) / std::ssize(of.ranks);
-  if (of.zero == Zero::optimizer) row = math_.arithmetic().slice(row, 0, place * length, length);
   math_.step(group, row, place * length);
   if (is_gathered(of)) return;
   math_.set_weights(group, link_.gather(group, {}, math_.weights(group)));
