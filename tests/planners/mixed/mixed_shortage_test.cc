@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <deque>
 #include <random>
 #include <vector>
 
@@ -27,8 +28,10 @@ class SomePlaces final : public MixedCosts {
   std::int32_t of_;
 };
 
-/// Layers of different sizes on two kinds of devices of different memory.
-MixedProblem random_problem(std::mt19937_64& random) {
+using KeptLayers = std::deque<std::vector<ChainLayer>>;
+
+/// Layers of different sizes, which are kept there, on two kinds of devices of different memory.
+MixedProblem random_problem(std::mt19937_64& random, KeptLayers& kept) {
   MixedProblem problem;
   const int layers = pick(random, 1, 6);
   problem.micro_batches = pick(random, 1, 4);
@@ -45,13 +48,12 @@ MixedProblem random_problem(std::mt19937_64& random) {
       variant.memory.available_bytes = pick(random, 1, 10);
       variant.memory.per_dense_parameter = pick(random, 1, 3);
       variant.memory.per_largest_layer_parameter = pick(random, 0, 1);
-      for (int l = 0; l < layers; ++l) {
-        ChainLayer layer;
+      for (ChainLayer& layer : kept.emplace_back(static_cast<std::size_t>(layers))) {
         layer.dense_parameters = pick(random, 1, 20);
         layer.stash_bytes = pick(random, 0, 5);
         layer.working_bytes = pick(random, 0, 5);
-        variant.layers.push_back(layer);
       }
+      variant.layers = kept.back();
     }
   }
   static SomePlaces every, every_second(2);
@@ -92,7 +94,8 @@ TEST(MixedShortage, IsTheLeastOfAllPipelines) {
   int short_of = 0, none = 0;
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     std::mt19937_64 random(seed);
-    const MixedProblem problem = random_problem(random);
+    KeptLayers kept;
+    const MixedProblem problem = random_problem(random, kept);
     const auto layers = static_cast<std::int32_t>(problem.cut_class.size()) - 1;
     const double expected = least_missing(problem, {0, 0}, layers, 1, -kInfinity);
     std::int64_t steps_left = 1'000'000'000;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <deque>
 #include <memory>
 #include <random>
 #include <vector>
@@ -89,9 +90,10 @@ class RandomCosts final : public MixedCosts {
   bool knows_least_;
 };
 
-/// A problem with its costs.
+/// A problem with its layers and costs.
 struct Random {
   MixedProblem problem;
+  std::deque<std::vector<ChainLayer>> layers;
   std::unique_ptr<RandomCosts> costs;
 
   void set_costs(std::uint64_t seed, Exchange exchange, bool knows_least = true) {
@@ -122,14 +124,16 @@ Random random_problem(std::uint64_t seed, int layers) {
       variant.saves_memory = w > 0;
       variant.memory.available_bytes = tight;
       variant.memory.per_dense_parameter = 1;
+      std::vector<ChainLayer>& kept = made.layers.emplace_back();
       for (int l = 0; l < layers; ++l) {
         ChainLayer layer;
         layer.forward_s = pace * (1 + l % 3);
         layer.backward_s = layer.forward_s * (2 + w);
         layer.dense_parameters = 0.5 + 0.25 * (l % 2);
         layer.stash_bytes = 0.5 / (1 + w);
-        variant.layers.push_back(layer);
+        kept.push_back(layer);
       }
+      variant.layers = kept;
     }
   }
   problem.least_stages = pick(random, 1, 2);

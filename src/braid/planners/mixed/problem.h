@@ -13,7 +13,7 @@ namespace braid {
 
 /// How a stage may run its layers; the variants of a config differ in what memory they need.
 struct MixedVariant {
-  std::vector<ChainLayer> layers;
+  std::span<const ChainLayer> layers;  ///< They outlive the problem.
   MemoryForm memory;
   /// Trades time for memory: not to be taken where a variant that does not fits.
   bool saves_memory = false;
