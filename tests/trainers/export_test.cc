@@ -10,6 +10,7 @@
 #include "braid/base/document.h"
 #include "braid/base/error.h"
 #include "braid/frontend/model.h"
+#include "braid/profile/precision.h"
 #include "braid/trainers/megatron/export.h"
 #include "braid/trainers/registry.h"
 
@@ -199,6 +200,23 @@ TEST(Export, MegatronShardsByItsOwnFsdp) {
        {"--use-megatron-fsdp", "optim_grads_params", "--ckpt-format fsdp_dtensor",
         "--no-gradient-accumulation-fusion", "unset CUDA_DEVICE_MAX_CONNECTIONS"}) {
     EXPECT_THAT(text, HasSubstr(part));
+  }
+}
+
+/// Megatron-LM refuses to gather parameters where there is no distributed optimizer.
+TEST(Export, MegatronShardsNothingOnOneReplica) {
+  for (const char* precision : {"bf16", "fp8"}) {
+    Parallelism p;
+    p.tp = 8;
+    p.zero = Zero::parameters;
+    Plan plan = gpt_plan(p, 4);
+    plan.precision = parse_precision(precision);
+    const std::string text = export_megatron(plan).text;
+    EXPECT_THAT(text, HasSubstr("--overlap-grad-reduce"));
+    for (const char* part :
+         {"distributed-optimizer", "overlap-param-gather", "\n    --fp8-param-gather", "fsdp"}) {
+      EXPECT_THAT(text, Not(HasSubstr(part))) << precision;
+    }
   }
 }
 

@@ -137,6 +137,10 @@ bool is_fsdp(const Parallelism& p) {
   return p.zero >= Zero::gradients && std::int64_t{p.dp} * p.cp > 1;
 }
 
+bool has_distributed_optimizer(const Parallelism& p) {
+  return is_fsdp(p) || p.zero == Zero::optimizer || p.offload_optimizer;
+}
+
 void add_data_parallel(const Plan& plan, Arguments& arguments, std::vector<std::string>& warnings) {
   const Parallelism& p = plan.parallel;
   if (is_fsdp(p)) {
@@ -144,17 +148,15 @@ void add_data_parallel(const Plan& plan, Arguments& arguments, std::vector<std::
     arguments.flag("--use-megatron-fsdp");
     arguments.value("--data-parallel-sharding-strategy",
                     parameters ? "optim_grads_params" : "optim_grads");
-    arguments.flag("--use-distributed-optimizer");
     arguments.flag("--no-gradient-accumulation-fusion");
     arguments.value("--ckpt-format", "fsdp_dtensor");
     warnings.push_back(fmt::format("ZeRO-{} needs Megatron-FSDP (Megatron-LM core 0.14 or later)",
                                    parameters ? 3 : 2));
-  } else if (p.zero == Zero::optimizer || p.offload_optimizer) {
-    arguments.flag("--use-distributed-optimizer");
   }
+  if (has_distributed_optimizer(p)) arguments.flag("--use-distributed-optimizer");
   if (!plan.trainer.does.overlapped_gradients) return;
   arguments.flag("--overlap-grad-reduce");
-  if (p.zero != Zero::none || p.offload_optimizer) arguments.flag("--overlap-param-gather");
+  if (has_distributed_optimizer(p)) arguments.flag("--overlap-param-gather");
 }
 
 /// Transformer Engine keeps the weights in FP8 beside those in BF16, unless they are gathered in
@@ -163,7 +165,8 @@ void add_fp8_weights(const Plan& plan, Arguments& arguments, std::vector<std::st
   const Parallelism& p = plan.parallel;
   const bool delayed =
       p.recompute != Recompute::selective || recomputed_modules(plan) == "core_attn";
-  if (p.zero >= Zero::optimizer && (delayed || !p.offload_optimizer)) {
+  if (p.zero >= Zero::optimizer && has_distributed_optimizer(p) &&
+      (delayed || !p.offload_optimizer)) {
     arguments.flag("--fp8-param-gather");
     return;
   }
