@@ -112,7 +112,7 @@ class GlooLink : public RankLink {
         return 0;
       }
       const std::vector<torch::Tensor> pieces = tensor_of(row).view({-1}).tensor_split(members);
-      torch::Tensor own = pieces[at(groups_[group]->getRank())];
+      const torch::Tensor& own = pieces[at(groups_[group]->getRank())];
       if (const torch::Tensor sum = summed_piece(group, pieces); sum.numel() > 0) own.copy_(sum);
       gather_pieces(group, pieces);
       return 0;
@@ -128,6 +128,7 @@ class GlooLink : public RankLink {
       for (std::int64_t first = 0; first < own.size(0); first += kPiece) {
         const std::int64_t end = std::min(own.size(0), first + kPiece);
         std::vector<torch::Tensor> pieces;
+        pieces.reserve(parts.size());
         for (const torch::Tensor& part : parts) pieces.push_back(part.slice(0, first, end));
         own.slice(0, first, end).copy_(summed_piece(group, pieces));
       }
@@ -141,7 +142,7 @@ class GlooLink : public RankLink {
     const int members = groups_[group]->getSize();
     if (!room) room = row_for(tensor_of(part), members);
     const std::vector<torch::Tensor> pieces = tensor_of(room).chunk(members);
-    torch::Tensor own = pieces[at(groups_[group]->getRank())];
+    const torch::Tensor& own = pieces[at(groups_[group]->getRank())];
     if (part) own.copy_(tensor_of(part));
     told("gathering", [&] {
       gather_pieces(group, pieces);
