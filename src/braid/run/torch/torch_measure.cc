@@ -102,7 +102,7 @@ class MeasuredLayers {
   double forward(Values& layer) const {
     const Program& program = model_.program;
     for (const ProgramInput& each : program.inputs) {
-      layer[at(each.value)].tensor = alike_[at(each.value)].tensor.clone().requires_grad_(true);
+      layer[at(each.value)] = {alike_[at(each.value)].tensor.clone().requires_grad_(true), true};
     }
     const double start_s = now_s();
     for (const ProgramNode& node : program.nodes) {
@@ -122,7 +122,6 @@ class MeasuredLayers {
     torch::autograd::backward({result_of(layer)}, {gradient});
     const double time_s = now_s() - start_s;
     for (const ProgramNode& node : model_.program.nodes) layer[at(node.outputs.front())] = {};
-    for (const ProgramInput& each : model_.program.inputs) layer[at(each.value)] = {};
     return time_s;
   }
 
