@@ -122,7 +122,7 @@ class GlooLink : public RankLink {
 
   /// Gloo has no reduce-scatter in libtorch 1.13.
   TensorHandle sum_part(std::size_t group, TensorHandle row) override {
-    const std::vector<torch::Tensor> parts = tensor_of(row).chunk(groups_[group]->getSize());
+    const std::vector<torch::Tensor> parts = tensor_of(row).tensor_split(groups_[group]->getSize());
     const torch::Tensor own = torch::empty_like(parts.front());
     told("summing", [&] {
       for (std::int64_t first = 0; first < own.size(0); first += kPiece) {
@@ -141,7 +141,7 @@ class GlooLink : public RankLink {
   TensorHandle gather(std::size_t group, TensorHandle part, TensorHandle room) override {
     const int members = groups_[group]->getSize();
     if (!room) room = row_for(tensor_of(part), members);
-    const std::vector<torch::Tensor> pieces = tensor_of(room).chunk(members);
+    const std::vector<torch::Tensor> pieces = tensor_of(room).tensor_split(members);
     const torch::Tensor& own = pieces[at(groups_[group]->getRank())];
     if (part) own.copy_(tensor_of(part));
     told("gathering", [&] {

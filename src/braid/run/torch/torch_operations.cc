@@ -397,6 +397,16 @@ BatchedTensor compute_node(const Program& program, const ProgramNode& node,
   return found->second(call);
 }
 
+void compute_nodes(const Program& program, std::vector<BatchedTensor>& values) {
+  for (const ProgramNode& node : program.nodes) {
+    std::vector<BatchedTensor> operands;
+    for (const ValueId id : node.inputs) {
+      operands.push_back(id < 0 ? BatchedTensor() : values[at(id)]);
+    }
+    values[at(node.outputs.front())] = compute_node(program, node, operands);
+  }
+}
+
 std::vector<std::string> torch_operations() {
   std::vector<std::string> names;
   for (const auto& [name, compute] : operations()) names.push_back(name);

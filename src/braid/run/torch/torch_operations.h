@@ -27,6 +27,9 @@ struct BatchedTensor {
 BatchedTensor compute_node(const Program& program, const ProgramNode& node,
                            std::span<const BatchedTensor> operands);
 
+/// Computes all nodes, which have one result each, into `values`, which has what they begin with.
+void compute_nodes(const Program& program, std::vector<BatchedTensor>& values);
+
 /// The operations that compute_node() does, sorted.
 std::vector<std::string> torch_operations();
 

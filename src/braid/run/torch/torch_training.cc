@@ -98,13 +98,7 @@ TrainedModel train_whole(const LayeredProgram& model, std::int64_t batch,
       values[at(program.inputs[n].value)] = {
           input_of(data, program, n, i * batch, batch, settings.type), true};
     }
-    for (const ProgramNode& node : program.nodes) {
-      std::vector<BatchedTensor> operands;
-      for (const ValueId id : node.inputs) {
-        operands.push_back(id < 0 ? BatchedTensor() : values[at(id)]);
-      }
-      values[at(node.outputs.front())] = compute_node(program, node, operands);
-    }
+    compute_nodes(program, values);
     torch::Tensor loss;
     for (const ValueId id : losses) {
       const torch::Tensor each = loss_of(data, {id, i * batch, batch}, values[at(id)].tensor);
