@@ -67,6 +67,25 @@ TEST(Settings, OfPythonYamlAndCommandLinesAreRead) {
   EXPECT_THAT(names, ElementsAre("a.b=4", "d=x y", "g=3", "h=True", "i.j=2", "n=1"));
 }
 
+TEST(Settings, TypesOfPythonAreNoValues) {
+  const auto all = settings_of(
+      "A: int = 16384\nB: Optional[dict[str, int]] = None\nC: int | None = 3\n"
+      "def f(d: torch.dtype = torch.bfloat16, e: float = 1.5): pass\n"
+      "g: one == two\nh: [1, 2]\ni: some words = x\n");
+  std::vector<std::string> names;
+  for (const Setting& each : all) names.push_back(each.name + "=" + each.value);
+  EXPECT_THAT(names, ElementsAre("A=16384", "B=None", "C=3", "d=torch.bfloat16", "e=1.5",
+                                 "g=one == two", "h=[1, 2]", "i=some words = x"));
+}
+
+TEST(BridgeImport, ConstantsWithATypeCount) {
+  const Import run = import_run(
+      "SEQ: int = 16384\nfrom megatron.bridge.training.config import ConfigContainer\n"
+      "def llama3_8b_16k() -> ConfigContainer:\n  cfg.model.seq_length = SEQ\n  return cfg\n",
+      "llama3.py");
+  EXPECT_EQ(run.seq_len, 16384);
+}
+
 TEST(BridgeRoundTrip, EveryFormReadsBack) {
   for (const int pp : {1, 2, 4}) {
     for (const int tp : {1, 2}) {

@@ -44,6 +44,35 @@ void skip_spaces(std::string_view text, std::size_t& at) {
   while (at < text.size() && (text[at] == ' ' || text[at] == '\t')) ++at;
 }
 
+/// Moves `at` behind one part of a Python type, as `int`, `torch.dtype` or `Optional[list[int]]`;
+/// false: there is none.
+bool skip_type_part(std::string_view text, std::size_t& at) {
+  const bool is_word = at < text.size() &&
+                       (std::isalpha(static_cast<unsigned char>(text[at])) != 0 || text[at] == '_');
+  if (!is_word) return false;
+  while (at < text.size() && is_key_part(text[at])) ++at;
+  int depth = 0;
+  while (at < text.size() && (depth > 0 || text[at] == '[') && text[at] != '\n') {
+    depth += text[at] == '[' ? 1 : text[at] == ']' ? -1 : 0;
+    ++at;
+  }
+  return depth == 0;
+}
+
+/// Where the value of a Python assignment with a type begins, whose type is at `at`: `int = 16384`
+/// behind `SEQ:`. npos: that is no type with a value behind it.
+std::size_t behind_type(std::string_view text, std::size_t at) {
+  for (;;) {
+    skip_spaces(text, at);
+    if (!skip_type_part(text, at)) return std::string_view::npos;
+    skip_spaces(text, at);
+    if (text.substr(at, 1) != "|") break;
+    ++at;
+  }
+  const bool is_equal = text.substr(at, 1) == "=" && text.substr(at, 2) != "==";
+  return is_equal ? at + 1 : std::string_view::npos;
+}
+
 }  // namespace
 
 std::vector<Setting> settings_of(std::string_view text) {
@@ -66,10 +95,12 @@ std::vector<Setting> settings_of(std::string_view text) {
     while (at < text.size() && is_key_part(text[at])) ++at;
     const std::size_t end = at;
     skip_spaces(text, at);
-    const bool is_yaml = at + 1 < text.size() && text[at] == ':' && text[at + 1] == ' ';
+    const bool has_colon = text.substr(at, 2) == ": ";
+    const std::size_t typed = has_colon ? behind_type(text, at + 1) : std::string_view::npos;
+    const bool is_yaml = has_colon && typed == std::string_view::npos;
     const bool is_equal = text.substr(at, 1) == "=" && text.substr(at, 2) != "==";
-    if (!is_yaml && !is_equal) continue;
-    ++at;
+    if (!has_colon && !is_equal) continue;
+    at = has_colon && !is_yaml ? typed : at + 1;
     skip_spaces(text, at);
     std::string value = read_value(text, at, is_yaml);
     if (!value.empty()) {

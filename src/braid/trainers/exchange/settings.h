@@ -16,10 +16,10 @@ struct Setting {
   int line = 0;  ///< Of the text; 0: not known.
 };
 
-/// All settings of a text, in their order, without running anything: assignments and keyword
-/// arguments of Python, lines of flat or nested YAML (nesting is left out), key=value words of a
-/// command line. Comments are skipped, quotes around a value taken off; a list keeps its brackets.
-/// A setting without a value is left out. Cost: linear.
+/// All settings of a text, in their order, without running anything: assignments (with a type or
+/// without) and keyword arguments of Python, lines of flat or nested YAML (nesting is left out),
+/// key=value words of a command line. Comments are skipped, quotes around a value taken off; a list
+/// keeps its brackets. A setting without a value is left out. Cost: linear.
 ///
 ///     settings_of("cfg.model.seq_length = 4096  # tokens").front().value;  // "4096"
 std::vector<Setting> settings_of(std::string_view text);
