@@ -253,6 +253,22 @@ TEST(AccelerateImport, FirstFsdpAndDeepSpeedSayHowTheyShard) {
   EXPECT_TRUE(run.unknown.empty());
 }
 
+TEST(AccelerateImport, OneRankShardsNothing) {
+  const auto zero = [](const std::string& mesh) {
+    return import_accelerate(
+               "distributed_type: FSDP\nfsdp_config:\n  fsdp_version: 2\n"
+               "  fsdp_reshard_after_forward: false\n" +
+                   mesh,
+               "x.yaml")
+        .parallel.zero;
+  };
+  const std::string one = "parallelism_config:\n  parallelism_config_dp_shard_size: 1\n";
+  EXPECT_EQ(zero(one + "  parallelism_config_tp_size: 4\nnum_processes: 4\n"), Zero::none);
+  EXPECT_EQ(zero(one + "  parallelism_config_cp_size: 4\nnum_processes: 4\n"), Zero::gradients);
+  EXPECT_EQ(zero("num_processes: 1\n"), Zero::none);
+  EXPECT_EQ(zero("num_processes: 4\n"), Zero::gradients);
+}
+
 TEST(AccelerateImport, ReadsMegatronLm) {
   const Import run = import_run(
       "compute_environment: LOCAL_MACHINE\ndistributed_type: MEGATRON_LM\nmegatron_lm_config:\n"

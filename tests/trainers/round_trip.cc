@@ -76,7 +76,6 @@ Parallelism in_short(Parallelism p) {
   if (p.pp == 1) p.schedule = ScheduleKind::one_f_one_b;
   p.whole_experts = p.whole_experts && p.ep > 1 && p.tp > 1;
   p.sequence_parallel = p.sequence_parallel && p.tp > 1;
-  if (p.dp * p.cp == 1) p.zero = Zero::none;
   return p;
 }
 

@@ -4,11 +4,13 @@
 #include <array>
 #include <iterator>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "braid/base/text.h"
 #include "braid/trainers/accelerate/megatron_config.h"
 #include "braid/trainers/exchange/export.h"
+#include "braid/trainers/exchange/hf_arguments.h"
 #include "braid/trainers/exchange/launch_line.h"
 #include "braid/trainers/exchange/settings.h"
 #include "braid/trainers/exchange/signs.h"
@@ -110,14 +112,31 @@ std::vector<Setting> relevant(std::string_view text) {
 }
 
 /// The key as classes, as the file and as `accelerate launch` have it.
-std::vector<Setting> with_short_names(std::vector<Setting> settings) {
-  for (Setting& each : settings) {
-    for (const std::string_view prefix :
-         {"parallelism_config_", "fsdp_", "deepspeed_", "megatron_lm_"}) {
-      if (each.name.starts_with(prefix)) each.name.erase(0, prefix.size());
-    }
+std::string short_name(std::string name) {
+  for (const std::string_view prefix :
+       {"parallelism_config_", "fsdp_", "deepspeed_", "megatron_lm_"}) {
+    if (name.starts_with(prefix)) name.erase(0, prefix.size());
   }
+  return name;
+}
+
+std::vector<Setting> with_short_names(std::vector<Setting> settings) {
+  for (Setting& each : settings) each.name = short_name(each.name);
   return settings;
+}
+
+/// What nobody knows of the settings, by the names that they have there.
+std::vector<std::string> unknown_as_written(const GivenArguments& given,
+                                            const std::vector<Setting>& settings) {
+  std::vector<std::string> all = unknown_settings(given);
+  for (std::string& each : all) {
+    const std::size_t end = std::min(each.find('='), each.size());
+    const auto written = std::find_if(settings.rbegin(), settings.rend(), [&](const Setting& one) {
+      return short_name(one.name) == each.substr(0, end);
+    });
+    if (written != settings.rend()) each.replace(0, end, written->name);
+  }
+  return all;
 }
 
 /// What FSDP calls its ways to shard, by name or by the number of PyTorch's ShardingStrategy.
@@ -142,6 +161,18 @@ void read_hybrid_shards(GivenArguments& given, const std::string& strategy, Impo
       "is sharded over all ranks, for num_machines does not say how many nodes there are");
 }
 
+bool is_deepspeed_plugin(GivenArguments& given) {
+  return lowered(given.text("--distributed_type").value_or("")) == "deepspeed";
+}
+
+/// Whether one rank has all of the state, as FSDP keeps it where its mesh (dp_shard and cp
+/// together, fsdp_dim_names of ParallelismConfig) has no other: nothing is sharded then.
+bool has_one_shard(const Import& run, std::int64_t shard, bool says_mesh) {
+  const Parallelism& p = run.parallel;
+  const std::int64_t others = std::int64_t{p.tp} * p.cp;
+  return p.cp == 1 && shard == 1 && (says_mesh || run.devices == others);
+}
+
 /// `shards`: the mesh has an axis to shard over.
 void read_sharding(GivenArguments& given, bool shards, Import& run) {
   Parallelism& p = run.parallel;
@@ -155,7 +186,7 @@ void read_sharding(GivenArguments& given, bool shards, Import& run) {
     read_hybrid_shards(given, strategy.empty() ? reshard : strategy, run);
   }
   const std::int64_t stage = given.count("--zero_stage", 0, 3).value_or(0);
-  if (kind == "deepspeed") p.zero = static_cast<Zero>(stage);
+  if (is_deepspeed_plugin(given)) p.zero = static_cast<Zero>(stage);
   const auto is_moved = [&](const char* name) {
     const std::string device = lowered(given.text(name).value_or("none"));
     return device != "none";
@@ -189,12 +220,18 @@ constexpr LaunchFlag kLaunchFlags[] = {
     {"multi_gpu", "distributed_type", "MULTI_GPU"},
     {"use_parallelism_config", "use_parallelism_config", "true"}};
 
+/// What a run is started with.
+struct Launched {
+  std::vector<Setting> settings;
+  ShellCommand arguments;  ///< Of the training script; empty: none are known.
+};
+
 /// What the options of `accelerate launch`, up to the training script, set, behind what the file
 /// that they name sets.
-std::vector<Setting> launch_settings(const ShellCommand& words, const ImportChoice& choice,
-                                     Import& run) {
+Launched launch_settings(const ShellCommand& words, const ImportChoice& choice, Import& run) {
   std::vector<Setting> all;
-  for (std::size_t i = 0; i < words.size() && words[i].starts_with("--"); ++i) {
+  std::size_t i = 0;
+  for (; i < words.size() && words[i].starts_with("--"); ++i) {
     const std::size_t equals = words[i].find('=');
     Setting one{words[i].substr(2, equals == std::string::npos ? equals : equals - 2), "true"};
     std::replace(one.name.begin(), one.name.end(), '-', '_');
@@ -222,19 +259,20 @@ std::vector<Setting> launch_settings(const ShellCommand& words, const ImportChoi
     std::vector<Setting> of_file = settings_of(*text);
     all.insert(all.begin(), of_file.begin(), of_file.end());
   }
-  return all;
+  const auto behind = static_cast<std::ptrdiff_t>(std::min(i + 1, words.size()));
+  return {std::move(all), {words.begin() + behind, words.end()}};
 }
 
 /// What the file or the Python script sets, or the line, or script, that starts it.
-std::vector<Setting> settings_of_run(std::string_view text, const std::string& file,
-                                     const ImportChoice& choice, Import& run) {
+Launched settings_of_run(std::string_view text, const std::string& file, const ImportChoice& choice,
+                         Import& run) {
   if (is_launch_text(text)) {
     if (const auto line = launch_line(text, file, choice, is_launch)) {
       run.notes = line->notes;
       return launch_settings(line->words, choice, run);
     }
   }
-  return relevant(text);
+  return {relevant(text), {}};
 }
 
 /// The training script says how many samples a micro-batch has.
@@ -243,6 +281,30 @@ void read_steps(GivenArguments& given, Import& run) {
   const std::string steps = lowered(given.text("--gradient_accumulation_steps").value_or("1"));
   if (steps == "auto" || steps == "1") return;
   run.steps_of_batch = run.accumulation = given.count_or("--gradient_accumulation_steps", 1);
+}
+
+/// What the training script is told, where it has arguments of Hugging Face's Trainer, which count
+/// before the settings.
+void read_script_arguments(const ShellCommand& arguments, const std::string& file, Import& run) {
+  GivenArguments given(arguments, file);
+  take_hf_arguments(given, run);
+  const std::int64_t micro = micro_batch_of_hf(given), steps = accumulation_of_hf(given);
+  if (steps > 0) run.accumulation = run.steps_of_batch = steps;
+  if (micro > 0) {
+    run.parallel.micro_batch = static_cast<int>(micro);
+    run.says_micro_batch = true;
+    run.steps_of_batch = 0;
+    run.accumulation = std::max<std::int64_t>(1, run.accumulation);
+  }
+  const bool narrow = is_set_for_hf(given, "--bf16"), half = is_set_for_hf(given, "--fp16");
+  const bool tf32 = is_set_for_hf(given, "--tf32");
+  if (narrow || half) {
+    run.precision = parse_precision(narrow ? "bf16" : "fp16");
+  } else if (tf32 && run.precision->matmul == Dtype::f32) {
+    run.precision = parse_precision("tf32");
+  }
+  const std::vector<std::string> unknown = given.unknown();
+  run.unknown.insert(run.unknown.end(), unknown.begin(), unknown.end());
 }
 
 }  // namespace
@@ -256,8 +318,8 @@ bool is_accelerate(std::string_view text) {
 Import import_accelerate(std::string_view text, const std::string& file,
                          const ImportChoice& choice) {
   Import run;
-  GivenArguments given =
-      as_arguments(with_short_names(settings_of_run(text, file, choice, run)), file);
+  const Launched launched = settings_of_run(text, file, choice, run);
+  GivenArguments given = as_arguments(with_short_names(launched.settings), file);
   run.trainer = "accelerate";
   Parallelism& p = run.parallel;
   const auto degree = [&](const char* name) {
@@ -274,10 +336,14 @@ Import import_accelerate(std::string_view text, const std::string& file,
   p.dp = given.has("--dp_replicate_size") || given.has("--dp_shard_size")
              ? static_cast<int>(replicate * shard)
              : 0;
+  run.devices = given.count_or("--num_processes", 0);
   read_sharding(given, shard > 1, run);
+  if (!p.offload_optimizer && !is_deepspeed_plugin(given) && has_one_shard(run, shard, p.dp > 0)) {
+    p.zero = Zero::none;
+    p.replicate = 1;
+  }
   if (p.zero != Zero::none && replicate > 1) p.replicate = static_cast<int>(replicate);
   p.recompute = is_on(given, "--activation_checkpointing") ? Recompute::full : Recompute::none;
-  run.devices = given.count_or("--num_processes", 0);
   const std::string precision = given.text("--mixed_precision").value_or("no");
   run.precision =
       parse_precision(precision == "bf16" || precision == "fp16" || precision == "fp8" ? precision
@@ -291,7 +357,8 @@ Import import_accelerate(std::string_view text, const std::string& file,
     run.notes.emplace_back("dynamo_config: what the compiler fuses is not modelled");
   }
   given.ignore(kKeysOfNoFigure);
-  run.unknown = unknown_settings(given);
+  run.unknown = unknown_as_written(given, launched.settings);
+  read_script_arguments(launched.arguments, file, run);
   return run;
 }
 

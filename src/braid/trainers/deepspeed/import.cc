@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "braid/base/text.h"
 #include "braid/trainers/deepspeed/ignored_keys.h"
 #include "braid/trainers/deepspeed/start_line.h"
+#include "braid/trainers/exchange/hf_arguments.h"
 #include "braid/trainers/exchange/nested_settings.h"
 #include "braid/trainers/exchange/signs.h"
 #include "braid/trainers/exchange/started_processes.h"
@@ -174,7 +176,9 @@ Import import_settings(const std::vector<Setting>& settings, const std::string& 
   for (const Setting& each : settings) {
     if (is_ignored_by_deepspeed_reader(each.name)) given.has("--" + each.name);
   }
-  run.unknown = unknown_settings(given);
+  std::vector<std::string> unknown = unknown_settings(given);
+  run.unknown.insert(run.unknown.end(), std::make_move_iterator(unknown.begin()),
+                     std::make_move_iterator(unknown.end()));
   return run;
 }
 
@@ -192,9 +196,12 @@ Import import_start_line(std::string_view text, const std::string& file,
   take_trainer_arguments(start.arguments, file, settings, run);
   run = import_settings(settings, start.settings_file, std::move(run));
   run.devices = processes_started(start.launcher, file);
-  // The variable that lets GEMMs of FP32 run in TF32 (as export writes it).
+  // What lets GEMMs of FP32 run in TF32: the variable that export writes, or the Trainer's flag.
+  GivenArguments arguments(start.arguments, file);
+  const bool allows = contains(text, "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1");
+  const bool asks = is_set_for_hf(arguments, "--tf32");
   const bool wide = run.precision && run.precision->matmul == Dtype::f32;
-  if (wide && contains(text, "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1")) {
+  if (wide && (allows || asks)) {
     run.precision = parse_precision("tf32");
   }
   return run;

@@ -1,14 +1,15 @@
 #include "braid/trainers/deepspeed/start_line.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
-#include <optional>
 #include <sstream>
 
 #include "braid/base/error.h"
 #include "braid/base/text.h"
 #include "braid/trainers/exchange/found_file.h"
 #include "braid/trainers/exchange/given_arguments.h"
+#include "braid/trainers/exchange/hf_arguments.h"
 #include "braid/trainers/exchange/open_script.h"
 #include "braid/trainers/exchange/signs.h"
 
@@ -54,22 +55,11 @@ bool starts_deepspeed(std::string_view text) {
   return false;
 }
 
-/// Whether a flag of Hugging Face's parser is there, bare or with a word that says yes.
-bool is_set(GivenArguments& given, std::string_view name) {
-  return given.is_bare(name) || is_on(given, name);
-}
-
-/// A setting that is filled in from an argument.
+/// A setting that is filled in from a flag.
 struct FilledIn {
   std::string_view setting, argument;
 };
-constexpr FilledIn kCounts[] = {{"train_micro_batch_size_per_gpu", "--per_device_train_batch_size"},
-                                {"gradient_accumulation_steps", "--gradient_accumulation_steps"}};
 constexpr FilledIn kFlags[] = {{"bf16.enabled", "--bf16"}, {"fp16.enabled", "--fp16"}};
-
-/// Tokens of a sample, as the usual scripts call them (run_clm.py, TRL, FastChat).
-constexpr std::string_view kLengths[] = {"--block_size", "--max_seq_length", "--max_length",
-                                         "--model_max_length"};
 
 }  // namespace
 
@@ -104,23 +94,23 @@ DeepspeedStart deepspeed_start(std::string_view text, const std::string& file,
 
 void take_trainer_arguments(const ShellCommand& arguments, const std::string& file,
                             std::vector<Setting>& settings, Import& run) {
-  constexpr std::int64_t most = 1 << 30;
   GivenArguments given(arguments, file);
+  const std::int64_t micro = micro_batch_of_hf(given), steps = accumulation_of_hf(given);
   for (Setting& setting : settings) {
     if (setting.value != "auto") continue;
-    for (const auto& [name, argument] : kCounts) {
-      if (setting.name != name) continue;
-      if (const auto count = given.count(argument, 1, most)) setting.value = std::to_string(*count);
-    }
+    const auto fill = [&setting](std::string_view name, std::int64_t count) {
+      if (setting.name == name && count > 0) setting.value = std::to_string(count);
+    };
+    fill("train_micro_batch_size_per_gpu", micro);
+    fill("gradient_accumulation_steps", steps);
     for (const auto& [name, argument] : kFlags) {
-      if (setting.name == name && is_set(given, argument)) setting.value = "true";
+      if (setting.name == name && is_set_for_hf(given, argument)) setting.value = "true";
     }
   }
-  for (const std::string_view length : kLengths) {
-    if (const auto tokens = given.count(length, 1, most)) run.seq_len = *tokens;
-  }
-  run.model = given.text("--model_name_or_path").value_or("");
-  if (is_set(given, "--gradient_checkpointing")) run.parallel.recompute = Recompute::full;
+  take_hf_arguments(given, run);
+  constexpr std::array<std::string_view, 3> kOfSettings = {"--bf16", "--fp16", "--tf32"};
+  given.ignore(kOfSettings);
+  run.unknown = given.unknown();
 }
 
 }  // namespace braid

@@ -29,8 +29,9 @@ DeepspeedStart deepspeed_start(std::string_view text, const std::string& file,
 
 /// Puts the arguments of Hugging Face's Trainer in place of settings that are "auto", as it does
 /// itself (trainer_config_process in transformers/integrations/deepspeed.py), and says what else
-/// of the run they tell: model, tokens of a sample, recomputation. What no argument says stays
-/// "auto", since a script may set it itself. Throws Error for a value that cannot be.
+/// of the run they tell: model, tokens of a sample, recomputation, and which arguments nobody
+/// knows. What no argument says stays "auto", since a script may set it itself. Throws Error for a
+/// value that cannot be.
 void take_trainer_arguments(const ShellCommand& arguments, const std::string& file,
                             std::vector<Setting>& settings, Import& run);
 
