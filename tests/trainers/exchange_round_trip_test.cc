@@ -86,6 +86,22 @@ TEST(BridgeImport, ConstantsWithATypeCount) {
   EXPECT_EQ(run.seq_len, 16384);
 }
 
+TEST(BridgeImport, ModelIsWhatTheLastCallNames) {
+  const auto model = [](const std::string& text) {
+    return import_megatron_bridge("cfg.model.seq_length = 2048\n" + text, "x.py").model;
+  };
+  EXPECT_EQ(model("a = AutoBridge.from_hf_pretrained('org/One', trust_remote_code=True)\n"),
+            "org/One");
+  EXPECT_EQ(model("HF: str = \"org/Two\"\nHF2 = HF\nAutoBridge.from_hf_pretrained(\n    HF2)\n"),
+            "org/Two");
+  EXPECT_EQ(model("HF_MODEL = os.environ.get(\"HF_MODEL\", \"org/Three\")\n"
+                  "# from_hf_pretrained(\"org/Four\")\nAutoBridge.from_hf_pretrained(HF_MODEL)\n"),
+            "org/Three");
+  EXPECT_EQ(model("HF_MODEL = os.environ[\"HF_MODEL\"]\nAutoBridge.from_hf_pretrained(HF_MODEL)\n"),
+            "");
+  EXPECT_EQ(model("x = x\nAutoBridge.from_hf_pretrained(x)\n"), "");
+}
+
 TEST(BridgeRoundTrip, EveryFormReadsBack) {
   for (const int pp : {1, 2, 4}) {
     for (const int tp : {1, 2}) {

@@ -15,8 +15,8 @@
 #include "braid/base/file.h"
 #include "braid/base/text.h"
 #include "braid/cli/count_option.h"
+#include "braid/cli/model_of_run.h"
 #include "braid/cli/text_option.h"
-#include "braid/frontend/shaped_decoder.h"
 #include "braid/plan/direct_stages.h"
 #include "braid/plan/execution_of.h"
 #include "braid/plan/names.h"
@@ -178,16 +178,16 @@ bool is_plan(const std::string& text) {
          text.find_first_not_of(" \t\r\n") == text.find('{');
 }
 
-}  // namespace
-
-std::optional<Import> read_from(const StatedOptions& options, std::int64_t blocks) {
+/// As read_from(), of what the file itself says.
+std::optional<Import> read_given(const StatedOptions& options, std::optional<std::int64_t> blocks) {
   if (options.from.empty()) {
     if (options.recipe.empty()) return std::nullopt;
     throw Error(Where{"", 0, "--recipe"}, "no file is named to choose from", "add --from");
   }
-  const ImportChoice choice{blocks, options.recipe, [&options](const std::string& name) {
-                              return text_beside(options.from, name);
-                            }};
+  ImportChoice choice{blocks.value_or(0), options.recipe, [&options](const std::string& name) {
+                        return text_beside(options.from, name);
+                      }};
+  if (!blocks) choice.blocks_beside = [&options] { return blocks_beside(options.from); };
   std::error_code error;
   if (!std::filesystem::is_regular_file(options.from, error)) {
     const bool is_folder = std::filesystem::is_directory(options.from, error);
@@ -207,20 +207,12 @@ std::optional<Import> read_from(const StatedOptions& options, std::int64_t block
   return import_plan(options.from);
 }
 
-std::string model_difference(const Import& run, const Graph& model) {
-  const std::optional<ModelShape> shape = model_shape(model);
-  const std::int64_t blocks = run.shape ? run.shape->blocks : run.blocks;
-  const std::int64_t hidden = run.shape ? run.shape->hidden : run.hidden;
-  if (!shape) return "";
-  const bool differs =
-      (blocks > 0 && blocks != shape->blocks) || (hidden > 0 && hidden != shape->hidden);
-  if (!differs) return "";
-  const auto sizes = [](std::int64_t layers, std::int64_t width) {
-    return (layers > 0 ? fmt::format("{} layers", layers) : std::string("layers")) +
-           (width > 0 ? fmt::format(" of {}", width) : "");
-  };
-  return fmt::format("the run's model has {}, MODEL has {}: MODEL is used", sizes(blocks, hidden),
-                     sizes(shape->blocks, shape->hidden));
+}  // namespace
+
+std::optional<Import> read_from(const StatedOptions& options, std::optional<std::int64_t> blocks) {
+  std::optional<Import> run = read_given(options, blocks);
+  if (run && !run->system) name_in_catalogue(*run);
+  return run;
 }
 
 void take_job(const Import& run, JobOptions& options) {
@@ -229,28 +221,6 @@ void take_job(const Import& run, JobOptions& options) {
   if (options.global_batch == 0 && run.accumulation == 0) options.global_batch = run.global_batch;
   if (options.seq_len == 0) options.seq_len = run.seq_len;
   if (options.precision.empty() && run.precision) options.precision = name_of(*run.precision);
-}
-
-std::optional<Graph> take_model(const Import& run, const StatedOptions& stated,
-                                JobOptions& options) {
-  if (!options.model.empty()) return std::nullopt;
-  std::error_code error;
-  const bool is_file = std::filesystem::is_regular_file(stated.from, error);
-  const std::filesystem::path beside =
-      std::filesystem::path(stated.from).replace_filename("config.json");
-  const bool is_whole = run.shape && run.shape->vocab > 0;
-  if (!is_whole && is_file && std::filesystem::is_regular_file(beside, error)) {
-    options.model = beside.string();
-    return std::nullopt;
-  }
-  if (!run.no_shape.empty()) {
-    throw Error(Where{is_file ? stated.from : "--from", 0, ""},
-                run.no_shape + ", of which not all sizes are read here",
-                "name the model, MODEL, or put its config.json beside the file");
-  }
-  if (!run.shape) return std::nullopt;
-  options.model = is_file ? stated.from : "--from";
-  return graph_of_shape(*run.shape, {.file = options.model, .seq_len = options.seq_len});
 }
 
 namespace {

@@ -22,12 +22,8 @@ struct StatedOptions {
 void add_stated_options(Verb& verb, StatedOptions& options);
 
 /// What `--from` says: a file's text, or a command line itself; nullopt where it is not given.
-/// `blocks` are those of the model that is named beside it; 0: none is. Throws Error.
-std::optional<Import> read_from(const StatedOptions& options, std::int64_t blocks);
-
-/// In a sentence, that the run is of another model than the one that is evaluated; empty where
-/// their layers and widths do not differ, or are not known.
-std::string model_difference(const Import& run, const Graph& model);
+/// `blocks` are those of the model that is named beside it; nullopt: none is. Throws Error.
+std::optional<Import> read_from(const StatedOptions& options, std::optional<std::int64_t> blocks);
 
 /// In a sentence, that the run has dropout and the model has none, or the reverse; or empty.
 std::string dropout_difference(const Import& run, const Graph& model);
@@ -35,12 +31,6 @@ std::string dropout_difference(const Import& run, const Graph& model);
 /// Fills in what the options leave out and the trainer's command line or file says: batch, tokens,
 /// precision, trainer. Degrees are for stated_configuration().
 void take_job(const Import& run, JobOptions& options);
-
-/// The model where MODEL is not given: the sizes that the trainer's arguments say, or else the
-/// config.json beside their file, whose name goes into the options. nullopt: the options name it,
-/// or nothing does. After take_job(). Throws Error for sizes that make no model.
-std::optional<Graph> take_model(const Import& run, const StatedOptions& stated,
-                                JobOptions& options);
 
 /// Makes the batch of a job of the micro-batches of each data-parallel rank, where the trainer's
 /// file says these in place of it, and options leave it out. Throws Error for too many samples, and

@@ -13,6 +13,7 @@
 #include "braid/cli/checked_plan.h"
 #include "braid/cli/evaluate_service.h"
 #include "braid/cli/evaluation_json.h"
+#include "braid/cli/model_of_run.h"
 #include "braid/cli/run_cost_options.h"
 #include "braid/cli/stated_options.h"
 #include "braid/cli/text_option.h"
@@ -107,9 +108,9 @@ TrainerLimits limits_with(const std::optional<Import>& from, TrainerLimits can) 
   return can;
 }
 
-/// Transformer blocks of the model that the options name; 0: they name none, or it has none.
-std::int64_t blocks_of_named(const EvaluateOptions& options) {
-  if (options.stated.from.empty() || options.job.model.empty()) return 0;
+/// Transformer blocks of the model that the options name, 0: it has none; nullopt: they name none.
+std::optional<std::int64_t> blocks_of_named(const EvaluateOptions& options) {
+  if (options.stated.from.empty() || options.job.model.empty()) return std::nullopt;
   const std::optional<ModelShape> shape = model_shape(named_model(options.job));
   return shape ? shape->blocks : 0;
 }
@@ -212,13 +213,10 @@ StatedPlan plan_of_run(const LoadedJob& loaded, const TrainerLimits& can,
 int run_stated(EvaluateOptions options, const Verb& verb, const std::optional<Import>& from) {
   const bool names_trainer = !options.job.trainer.empty();
   if (from) take_job(*from, options.job);
+  const bool names_model = !options.job.model.empty();
   std::optional<Graph> model;
-  if (from) model = take_model(*from, options.stated, options.job);
-  if (options.job.model.empty()) {
-    throw Error("MODEL is required",
-                "name one, or put its config.json beside the file of --from; see braid evaluate "
-                "--help");
-  }
+  if (from) model = take_model(*from, options.stated.from, options.job);
+  if (options.job.model.empty()) refuse_without_model(from ? &*from : nullptr, options.stated.from);
   const PlannerEntry& planner = find_planner(kDefaultPlanner);
   check_planner_options(options.job, {&planner});
   const std::optional<RunQuestion> question = run_question(options.run);
@@ -252,6 +250,10 @@ int run_stated(EvaluateOptions options, const Verb& verb, const std::optional<Im
   const auto assume = [&](const std::vector<std::string>& lines) {
     evaluation.assumptions.insert(evaluation.assumptions.end(), lines.begin(), lines.end());
   };
+  if (from && !names_model && options.job.model == from->catalogue_model) {
+    assume({fmt::format("model: {}, for which {} is taken", options.job.model,
+                        in_quotes(from->model))});
+  }
   assume(loaded.assumptions);
   assume(begun.assumptions);
   if (!options.alone) look_for_best(options, loaded, stated, can, evaluation);

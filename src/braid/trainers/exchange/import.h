@@ -37,6 +37,8 @@ struct Import {
   std::span<const OwnOption> own_options;  ///< For messages; static.
   std::string
       model;  ///< What it calls the model ("llama3/70B", a Hugging Face name); may be empty.
+  std::string catalogue_model;      ///< The catalogue's name of that model; empty: not known.
+  bool predicts_further = false;    ///< That model has modules for MTP, said beside its name.
   std::optional<ModelShape> shape;  ///< Where it says the model's sizes.
   /// Why there is no shape though sizes are given, as "the model has latent attention"; or empty.
   std::string no_shape;
@@ -77,12 +79,20 @@ struct UsualSetting {
 
 /// What is said beside a trainer's command line or file.
 struct ImportChoice {
-  std::int64_t blocks = 0;  ///< Of the model that is named; 0: as the file says itself.
+  std::int64_t blocks = 0;  ///< Of the model that is named; 0: none is.
   std::string recipe;       ///< Which of a file's recipes; empty: it has one.
   /// The text of a file that the trainer's own names, where its user has it; nullopt: it is not
   /// there. Left out, none is.
   std::function<std::optional<std::string>(const std::string& name)> text_of_file = {};
 
+  /// Blocks of the model that is found beside the file, 0: none is; it counts where the file says
+  /// no sizes itself. Left out, none is.
+  std::function<std::int64_t()> blocks_beside = {};
+
+  /// Blocks of the model that is named or found beside the file; 0: none is.
+  std::int64_t blocks_of_model() const {
+    return blocks == 0 && blocks_beside ? blocks_beside() : blocks;
+  }
   std::optional<std::string> text_of(const std::string& name) const {
     return text_of_file ? text_of_file(name) : std::nullopt;
   }

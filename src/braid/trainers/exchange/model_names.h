@@ -18,4 +18,11 @@ inline std::string_view their_name(std::span<const NamedModel> models, std::stri
   return found == models.end() ? std::string_view() : found->theirs;
 }
 
+/// The catalogue's name of what a trainer calls so; empty: none is known.
+inline std::string_view our_name(std::span<const NamedModel> models, std::string_view theirs) {
+  const auto found = std::find_if(models.begin(), models.end(),
+                                  [&](const NamedModel& each) { return each.theirs == theirs; });
+  return found == models.end() ? std::string_view() : found->ours;
+}
+
 }  // namespace braid

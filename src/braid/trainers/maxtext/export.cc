@@ -1,37 +1,15 @@
 #include "braid/trainers/maxtext/export.h"
 
-#include <array>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
 #include "braid/base/text.h"
-#include "braid/trainers/exchange/model_names.h"
+#include "braid/trainers/maxtext/model_names.h"
 
 namespace braid {
 namespace {
-
-// src/maxtext/configs/models
-constexpr std::array<NamedModel, 19> kModels = {{{"deepseek-v2", "deepseek2-236b"},
-                                                 {"deepseek-v3", "deepseek3-671b"},
-                                                 {"mistral-7b", "mistral-7b"},
-                                                 {"qwen3-235b-a22b", "qwen3-235b-a22b"},
-                                                 {"qwen3-30b-a3b", "qwen3-30b-a3b"},
-                                                 {"gemma-2-9b", "gemma2-9b"},
-                                                 {"gemma-7b", "gemma-7b"},
-                                                 {"gpt-oss-120b", "gpt-oss-120b"},
-                                                 {"gpt3-175b", "gpt3-175b"},
-                                                 {"kimi-k2", "kimi-k2-1t"},
-                                                 {"llama-2-13b", "llama2-13b"},
-                                                 {"llama-2-70b", "llama2-70b"},
-                                                 {"llama-2-7b", "llama2-7b"},
-                                                 {"llama-3-405b", "llama3-405b"},
-                                                 {"llama-3-70b", "llama3-70b"},
-                                                 {"llama-3-8b", "llama3-8b"},
-                                                 {"mixtral-8x22b", "mixtral-8x22b"},
-                                                 {"mixtral-8x7b", "mixtral-8x7b"},
-                                                 {"qwen3-8b", "qwen3-8b"}}};
 
 /// Empty: it has none.
 std::string_view precision_text(const Precision& precision) {
@@ -106,7 +84,7 @@ std::string memory_text(const Parallelism& p) {
 }  // namespace
 
 JobRefusal maxtext_refusal(const TrainedJob& job) {
-  if (their_name(kModels, *job.source).empty()) {
+  if (their_name(kMaxtextModels, *job.source).empty()) {
     return {"has no model that is known to be " + in_quotes(on_one_line(*job.source)),
             "name one of the catalogue that it has, such as llama-3-8b"};
   }
@@ -141,7 +119,7 @@ Export export_maxtext(const Plan& plan, const std::string& file) {
       std::to_string(slices_of(plan).slices) + "\n";
   for (const std::string& warning : out.warnings) text += "# note: " + warning + "\n";
   text += fmt::format("base_config: base.yml\nrun_name: braid\nmodel_name: {}\nhardware: {}\n",
-                      their_name(kModels, plan.model_source), tpu ? "tpu" : "gpu");
+                      their_name(kMaxtextModels, plan.model_source), tpu ? "tpu" : "gpu");
   text += "# What a plan does not say; as it stands, ten steps on made-up data.\n";
   text += "dataset_type: synthetic\nsteps: 10\nenable_checkpointing: false\n\n";
   text += precision_text(plan.precision);

@@ -10,6 +10,7 @@
 #include "braid/trainers/exchange/launch_line.h"
 #include "braid/trainers/exchange/settings.h"
 #include "braid/trainers/exchange/signs.h"
+#include "braid/trainers/maxtext/model_names.h"
 
 namespace braid {
 namespace {
@@ -127,6 +128,7 @@ Import import_maxtext(std::string_view text, const std::string& file, const Impo
   run.trainer = "maxtext";
   run.own_options = kOwnOptions;
   run.model = given.text("--model_name").value_or("");
+  run.catalogue_model = our_name(kMaxtextModels, run.model);
   run.seq_len = given.count_or("--max_target_length", 2048);
   run.parallel.dp = 0;
   read_mesh(given, run);

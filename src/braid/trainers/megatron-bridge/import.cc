@@ -15,6 +15,7 @@
 #include "braid/trainers/exchange/signs.h"
 #include "braid/trainers/exchange/stage_layout.h"
 #include "braid/trainers/exchange/started_processes.h"
+#include "braid/trainers/megatron-bridge/hf_model.h"
 #include "braid/trainers/megatron-bridge/ignored_fields.h"
 #include "braid/trainers/megatron-bridge/recipe_source.h"
 
@@ -37,6 +38,14 @@ std::int64_t number(GivenArguments& given, std::string_view name, std::int64_t o
   return given.count(name, 1, 1 << 20).value_or(otherwise);
 }
 
+/// A size of the model; `otherwise` where a program works it out.
+std::int64_t size(GivenArguments& given, std::string_view name, std::int64_t otherwise) {
+  const std::string text = given.text(name).value_or("");
+  const bool is_whole = !text.empty() && text.size() < 10 &&
+                        text.find_first_not_of("0123456789") == std::string::npos;
+  return is_whole ? std::stoll(text) : otherwise;
+}
+
 std::int32_t degree(GivenArguments& given, std::string_view name, std::int64_t otherwise = 1) {
   return static_cast<std::int32_t>(number(given, name, otherwise));
 }
@@ -57,9 +66,10 @@ void read_layout(GivenArguments& given, const std::string& file, Import& run) {
 }
 
 /// The depth of MTP follows from the model that is named.
-void read_predictions(GivenArguments& given) {
-  for (const char* name : {"--model.mtp_num_layers", "--model.mtp_hybrid_override_pattern",
-                           "--model.mtp_use_repeated_layer"}) {
+void read_predictions(GivenArguments& given, Import& run) {
+  run.predicts_further = size(given, "--model.mtp_num_layers", 0) > 0;
+  for (const char* name :
+       {"--model.mtp_hybrid_override_pattern", "--model.mtp_use_repeated_layer"}) {
     given.has(name);
   }
 }
@@ -176,15 +186,6 @@ constexpr UsualSetting kUsual[] = {
     {"--train.micro_batch_size", "1", "--micro-batch"},
     {"--ddp.use_distributed_optimizer", "on, ZeRO-1", "--zero"}};
 
-/// What stands between quotes behind from_hf_pretrained; empty where it is a variable.
-std::string model_of(std::string_view text) {
-  const std::string_view call = "from_hf_pretrained(\"";
-  const std::size_t at = text.find(call);
-  if (at == std::string_view::npos) return "";
-  const std::string_view rest = text.substr(at + call.size());
-  return std::string(rest.substr(0, rest.find('"')));
-}
-
 /// Processes that the second line of a script that braid wrote starts; 0: it is none, or does not
 /// say. Comments of other scripts are examples of how to start them.
 std::int64_t processes_of_own_line(std::string_view text, const std::string& file) {
@@ -215,7 +216,10 @@ Import import_megatron_bridge(std::string_view text, const std::string& file,
   run.own_options = kOwnOptions;
   run.notes = source.notes;
   run.devices = processes_of_own_line(text, file);
-  run.model = model_of(source.text);
+  run.model = hf_model_of(source.text);
+  read_checked_sizes(source.text, run);
+  run.blocks = size(given, "--model.num_layers", run.blocks);
+  run.hidden = size(given, "--model.hidden_size", run.hidden);
   for (const char* name :
        {"--dataset.sequence_length", "--dataset.seq_length", "--model.seq_length"}) {
     run.seq_len = number(given, name, run.seq_len);
@@ -235,7 +239,7 @@ Import import_megatron_bridge(std::string_view text, const std::string& file,
   p.schedule = p.vp > 1 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b;
   p.sequence_parallel = is_on(given, "--model.sequence_parallel") && p.tp > 1;
   read_layout(given, file, run);
-  read_predictions(given);
+  read_predictions(given, run);
   read_sharding(given, run);
   read_behaviour(given, run);
   read_recomputation(given, run);

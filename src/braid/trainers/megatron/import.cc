@@ -233,6 +233,14 @@ std::string command_of_test(std::string_view text) {
   return command;
 }
 
+/// Blocks that stages are dealt: of the model that is named, or of that beside the script where the
+/// arguments do not say all of one, else of the arguments.
+std::int64_t blocks_to_deal(const ImportChoice& choice, const Import& run) {
+  const bool is_whole = run.shape && run.shape->vocab > 0;
+  const std::int64_t blocks = is_whole ? choice.blocks : choice.blocks_of_model();
+  return blocks > 0 ? blocks : run.blocks;
+}
+
 }  // namespace
 
 Import import_megatron(std::string_view text, const std::string& file, const ImportChoice& choice) {
@@ -284,7 +292,7 @@ Import import_megatron(std::string_view text, const std::string& file, const Imp
   if (run.precision->matmul == Dtype::f32 && contains(text, "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1")) {
     run.precision = parse_precision("tf32");
   }
-  read_pipeline(given, file, choice.blocks > 0 ? choice.blocks : run.blocks, run);
+  read_pipeline(given, file, blocks_to_deal(choice, run), run);
   read_sharding(given, run);
   read_recomputation(given, run);
   read_behaviour(given, run);

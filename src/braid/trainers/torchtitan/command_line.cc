@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "braid/base/error.h"
 #include "braid/base/text.h"
@@ -64,12 +67,22 @@ void read_arguments(std::span<const std::string> words, TorchtitanCommand& comma
   }
 }
 
+/// Processes that the script of torchtitan starts, as a variable of the environment says; 0: it
+/// does not.
+std::int64_t processes_of_script(const ShellScript& script) {
+  const auto said = script.variables.find("NGPU");
+  if (said == script.variables.end()) return 0;
+  const std::vector<std::string> words = {"--nproc-per-node=" +
+                                          without_marks(joined(said->second))};
+  return processes_started(words, "");
+}
+
 }  // namespace
 
 bool is_torchtitan_command(std::string_view text) {
   // People call scripts of other trainers so, too.
-  constexpr std::array<std::string_view, 4> kOwn = {"--training.", "--parallelism.",
-                                                    "CONFIG_FILE=", "--module"};
+  constexpr std::array<std::string_view, 5> kOwn = {"--training.", "--parallelism.",
+                                                    "CONFIG_FILE=", "NGPU=", "--module"};
   const bool has_own = std::any_of(kOwn.begin(), kOwn.end(),
                                    [&](std::string_view sign) { return contains(text, sign); });
   const auto starts_it = [&](std::string_view line) {
@@ -105,6 +118,7 @@ TorchtitanCommand torchtitan_command(std::string_view text, const std::string& f
     if (const auto named = script.variables.find("CONFIG_FILE"); named != script.variables.end()) {
       command.config_file = without_marks(joined(named->second));
     }
+    if (program->ends_with("run_train.sh")) command.devices = processes_of_script(script);
     read_arguments(all.subspan(before + 1), command);
     std::vector<std::string> open = script.of_conditions;
     for (const UnknownPart& part : script.unknown_parts) {

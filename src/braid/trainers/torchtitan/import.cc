@@ -364,7 +364,7 @@ Import import_torchtitan(std::string_view text, const std::string& file,
   run.notes = source.notes;
   const TorchtitanModel* model = read_torchtitan_model(source, given, run);
   const bool takes_own = choice.blocks == 0 && model != nullptr;
-  const std::int64_t blocks = takes_own ? model->shape.blocks : choice.blocks;
+  const std::int64_t blocks = takes_own ? model->shape.blocks : choice.blocks_of_model();
   Parallelism& p = run.parallel;
   p.tp = degree(given, "--parallelism.tensor_parallel_degree");
   p.cp = degree(given, "--parallelism.context_parallel_degree");

@@ -60,7 +60,12 @@ const TorchtitanModel* read_torchtitan_model(const TorchtitanSource& source, Giv
     run.shape = model->shape;
     return model;
   }
-  run.model = says_model && !flavor.empty() ? name + "/" + flavor : "";
+  const std::string behind = given.text("--hf_transformers.model").value_or("");
+  if (says_model && contains(name, "transformers") && !behind.empty()) {
+    run.model = behind;
+    return nullptr;
+  }
+  run.model = says_model && !flavor.empty() ? name + "/" + flavor : flavor;
   if (given.has("--model.flavor")) {
     const std::string what = says_model ? run.model : in_quotes(flavor);
     run.notes.push_back("the flavor " + on_one_line(what) +
