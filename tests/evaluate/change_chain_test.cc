@@ -118,5 +118,60 @@ TEST(ChangeChain, LeadsFromAnyConfigurationToAnyOther) {
   EXPECT_GT(chains, 20);
 }
 
+/// Of pipelines of gpt2, 14 layers.
+StatedConfiguration pipeline(const Case& c, int pp, int vp, std::vector<std::int32_t> layers) {
+  StatedConfiguration stated;
+  stated.parallel.pp = pp;
+  stated.parallel.vp = vp;
+  stated.parallel.dp = 0;
+  stated.parallel.schedule = vp > 1 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b;
+  stated.layers = std::move(layers);
+  stated.parallel = stated_plan(c.job, c.system, c.can, stated).candidate.plan.parallel;
+  return stated;
+}
+
+double time_of(const Case& c, const StatedConfiguration& stated) {
+  return stated_plan(c.job, c.system, c.can, stated).candidate.metrics.iteration_time_s;
+}
+
+std::vector<std::string> words_of(const std::vector<ConfigurationChange>& changes) {
+  std::vector<std::string> words;
+  for (const ConfigurationChange& change : changes) words.push_back(change.what);
+  return words;
+}
+
+TEST(ChangeChain, AStatedLayoutIsGivenUpBeforeTheNumberOfChunksChanges) {
+  const Case c("gpt2", "dgx-h100:8", 32, 256);
+  const StatedConfiguration from = pipeline(c, 2, 2, {2, 2, 2, 8});
+  const StatedConfiguration to = pipeline(c, 2, 3, {});
+  const auto changes = change_chain(from, to, c.rules());
+  ASSERT_EQ(words_of(changes),
+            (std::vector<std::string>{"layout 2x3,8 -> as the trainer deals",
+                                      "schedule interleaved vp 2 -> interleaved vp 3"}));
+  EXPECT_EQ(changes[0].time_s, time_of(c, {from.parallel, {}}));
+  EXPECT_LT(changes[0].time_s, 0.9 * time_of(c, from));
+  EXPECT_EQ(changes[1].time_s, time_of(c, to));
+}
+
+TEST(ChangeChain, FromOneStatedLayoutToAnotherOfOtherChunks) {
+  const Case c("gpt2", "dgx-h100:8", 32, 256);
+  const StatedConfiguration from = pipeline(c, 2, 1, {2, 12});
+  const StatedConfiguration to = pipeline(c, 2, 2, {4, 3, 4, 3});
+  const auto changes = change_chain(from, to, c.rules());
+  EXPECT_EQ(words_of(changes), (std::vector<std::string>{"layout 2,12 -> as the trainer deals",
+                                                         "schedule 1f1b -> interleaved vp 2",
+                                                         "layout 4,3x2,4 -> 4,3,4,3"}));
+  EXPECT_EQ(changes.back().time_s, time_of(c, to));
+}
+
+TEST(ChangeChain, AsManyChunksOtherwiseDividedKeepTheirLayoutTogether) {
+  const Case c("gpt2", "dgx-h100:8", 32, 256);
+  const StatedConfiguration from = pipeline(c, 2, 2, {2, 2, 2, 8});
+  const auto changes = change_chain(from, pipeline(c, 4, 1, {2, 2, 2, 8}), c.rules());
+  ASSERT_EQ(changes.size(), 1U);
+  EXPECT_EQ(changes[0].what.find("layout"), std::string::npos);
+  EXPECT_EQ(changes[0].after.layers, from.layers);
+}
+
 }  // namespace
 }  // namespace braid

@@ -104,10 +104,11 @@ std::string text_shown(const Field& field, const Parallelism& p) {
   return std::string_view(field.name) == kSchedule && p.pp == 1 ? "one stage" : field.text(p);
 }
 
-// Behind the fields of the form: the devices used, and how layers are dealt out.
+// Behind the fields of the form: the devices used, stated layers given up for those that the
+// trainer deals, and the layers of the other configuration.
 constexpr std::size_t kDevices = kFields.size();
-constexpr std::size_t kLayout = kDevices + 1;
-constexpr std::size_t kChoices = kLayout + 1;
+constexpr std::size_t kDealt = kDevices + 1;
+constexpr std::size_t kLayout = kDealt + 1;
 
 class Chain {
  public:
@@ -117,7 +118,12 @@ class Chain {
       if (kFields[f].text(from.parallel) != kFields[f].text(to.parallel)) left_ |= choice_bit(f);
     }
     if (from.parallel.devices() != to.parallel.devices()) left_ |= choice_bit(kDevices);
-    if (!same_layout()) left_ |= choice_bit(kLayout);
+    if (chunks_of(from.parallel) == chunks_of(to.parallel)) {
+      if (layers_of(from) != layers_of(to)) left_ |= choice_bit(kLayout);
+      return;
+    }
+    if (!is_dealt(from)) left_ |= choice_bit(kDealt);
+    if (!is_dealt(to)) left_ |= choice_bit(kLayout);
   }
 
   // For SteepestSteps: a state is the configuration with some choices as in `to`.
@@ -162,22 +168,32 @@ class Chain {
   }
 
  private:
+  static int chunks_of(const Parallelism& p) { return p.pp * p.vp; }
+
+  std::vector<std::int32_t> dealt_layers(const Parallelism& p) const {
+    return layers_of_chunks(static_cast<std::int32_t>(rules_.job.graph->layers.size()),
+                            chunks_of(p), predicts_mtp(*rules_.job.graph));
+  }
   /// Layers of each chunk, dealt out as trainers do where nothing else is said.
   std::vector<std::int32_t> layers_of(const StatedConfiguration& stated) const {
-    if (!stated.layers.empty()) return stated.layers;
-    const Parallelism& p = stated.parallel;
-    return layers_of_chunks(static_cast<std::int32_t>(rules_.job.graph->layers.size()), p.pp * p.vp,
-                            predicts_mtp(*rules_.job.graph));
+    return stated.layers.empty() ? dealt_layers(stated.parallel) : stated.layers;
+  }
+  bool is_dealt(const StatedConfiguration& stated) const {
+    return layers_of(stated) == dealt_layers(stated.parallel);
   }
 
-  bool same_layout() const {
-    const StatedConfiguration dealt{to_.parallel, {}};
-    const bool same_chunks =
-        from_.parallel.pp * from_.parallel.vp == to_.parallel.pp * to_.parallel.vp;
-    return layers_of(to_) == layers_of(same_chunks ? from_ : dealt);
+  /// The layers with these choices in this form, empty where the trainer deals them. nullopt where
+  /// they are those of another number of chunks: that would change the layout along with the form.
+  std::optional<std::vector<std::int32_t>> layers_in(const Parallelism& p, Choices taken) const {
+    const auto has = [&](std::size_t choice) { return (taken & choice_bit(choice)) != 0; };
+    const StatedConfiguration& source = has(kLayout) ? to_ : from_;
+    if (is_dealt(source) || (has(kDealt) && !has(kLayout))) return std::vector<std::int32_t>{};
+    if (chunks_of(p) != chunks_of(source.parallel)) return std::nullopt;
+    return source.layers;
   }
 
-  /// nullopt where the degrees do not make up the devices or the batch.
+  /// nullopt where the degrees do not make up the devices or the batch, and where the layers are of
+  /// another number of chunks.
   std::optional<StatedConfiguration> configuration(Choices taken) const {
     Parallelism p = from_.parallel;
     for (std::size_t f = 0; f < kFields.size(); ++f) {
@@ -194,21 +210,17 @@ class Chain {
     if (p.pp == 1) p.vp = 1;
     if (p.vp == 1 && p.schedule == ScheduleKind::interleaved)
       p.schedule = ScheduleKind::one_f_one_b;
-    StatedConfiguration stated{p, {}};
-    const auto chunks_of = [](const Parallelism& q) { return q.pp * q.vp; };
-    if ((taken & choice_bit(kLayout)) != 0 && chunks_of(p) == chunks_of(to_.parallel)) {
-      stated.layers = layers_of(to_);
-    } else if (chunks_of(p) == chunks_of(from_.parallel)) {
-      stated.layers = layers_of(from_);
-    }
-    return stated;
+    std::optional<std::vector<std::int32_t>> layers = layers_in(p, taken);
+    if (!layers) return std::nullopt;
+    return StatedConfiguration{p, *std::move(layers)};
   }
 
   std::string layout_change(const StatedConfiguration& before,
                             const StatedConfiguration& after) const {
     constexpr std::size_t kMost = 40;  // Of a column that stays readable.
     const std::vector<std::int32_t> from = layers_of(before), to = layers_of(after);
-    const std::string now = abbreviated(layout_text(to), kMost);
+    const std::string now =
+        is_dealt(after) ? "as the trainer deals" : abbreviated(layout_text(to), kMost);
     return from.size() == to.size()
                ? fmt::format("layout {} -> {}", abbreviated(layout_text(from), kMost), now)
                : "layout " + now;
@@ -226,7 +238,8 @@ class Chain {
                       text_shown(field, after)));
     }
     if (before.dp != after.dp) add(fmt::format("dp {} -> {}", before.dp, after.dp));
-    if ((next & choice_bit(kLayout)) != 0) add(layout_change(stated_before, stated_after));
+    const bool is_laid_out = (next & (choice_bit(kDealt) | choice_bit(kLayout))) != 0;
+    if (is_laid_out) add(layout_change(stated_before, stated_after));
     return text;
   }
 

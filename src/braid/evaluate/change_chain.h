@@ -26,6 +26,8 @@ struct ChangeRules {
 /// Leads from one configuration of a job to another by single changes, each of a degree (data
 /// parallel ranks take what the others leave of the devices), recomputation, the ZeRO stage, an
 /// offload, the micro-batch, the schedule, the order of axes, the number of devices or the layout.
+/// Stated layers are given up for those that the trainer deals before the number of chunks changes,
+/// so that no other change's figures have a layout's in them.
 ///
 /// Steepest descent: of the changes that are left, the one comes next behind which the job fits and
 /// is fastest; where none fits, the one behind which least memory is needed. What only works
