@@ -17,6 +17,7 @@
 #include "braid/plan/trainer_fit.h"
 #include "braid/planners/trainer_choice.h"
 #include "braid/schedule/timeline.h"
+#include "braid/trainers/exchange/one_form.h"
 
 namespace braid {
 namespace {
@@ -41,7 +42,9 @@ std::string change_of_trainer(const Plan& plan, const std::string& trainer) {
   const TrainerFile file = load_trainer(trainer);
   const std::string made_for =
       plan.trainer.name.empty() ? "no trainer in particular" : plan.trainer.name;
-  if (const std::string reason = refusal(limits_of(file, plan), plan); !reason.empty()) {
+  // As the exporter writes it: stages may have their forms of their own, and the plan none.
+  const Plan written = in_one_form(plan, trainer).plan;
+  if (const std::string reason = refusal(limits_of(file, written), written); !reason.empty()) {
     return fmt::format("the plan was made for {}; {} {}", made_for, trainer, reason);
   }
   std::optional<Graph> graph;
@@ -57,22 +60,22 @@ std::string change_of_trainer(const Plan& plan, const std::string& trainer) {
   job.graph = &*graph;
   job.precision = plan.precision;
   SpaceOptions space;
-  set_trainer(file, plan.system, job, space);
+  set_trainer(file, written.system, job, space);
   adapt_graph(job.trainer.does, *graph);
   // One of the two may have MTP as one layer with the head.
-  std::vector<std::int32_t> counts = layer_counts(plan);
+  std::vector<std::int32_t> counts = layer_counts(written);
   counts.back() += static_cast<std::int32_t>(std::ssize(graph->layers)) -
                    static_cast<std::int32_t>(std::ssize(plan.profile.layers));
   if (counts.back() < 1) {
     return fmt::format("the plan was made for {}; {} has MTP modules beside the loss", made_for,
                        trainer);
   }
-  Parallelism form = plan.parallel;
-  form.replicate = job.trainer.does.node_replicas ? node_replicas(plan.system, form) : 1;
+  Parallelism form = written.parallel;
+  form.replicate = job.trainer.does.node_replicas ? node_replicas(written.system, form) : 1;
   const double before_s = measure(plan).iteration_time_s;
   const double after_s =
       measure(direct_plan(*graph, {form, job.precision, job.trainer, plan.global_batch},
-                          plan.system, std::move(counts)))
+                          written.system, std::move(counts)))
           .iteration_time_s;
   const double change = after_s / before_s - 1;
   return fmt::format("the plan was made for {} and takes {} there; under {} it takes {}{}",

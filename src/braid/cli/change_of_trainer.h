@@ -6,10 +6,10 @@
 
 namespace braid {
 
-/// What a uniform plan that was made for another trainer takes under this one of the catalogue, in
-/// a sentence: by how much its time changes, or why that is not known (the trainer cannot be told
-/// the plan, or the model is not where it was). Empty where it was made for this one. Estimates the
-/// model's layers again.
+/// What a plan that was made for another trainer takes under this one of the catalogue, in a
+/// sentence: by how much its time changes, or why that is not known (the trainer cannot be told the
+/// plan, or the model is not where it was). Empty where it was made for this one. The plan runs
+/// in_one_form(), whose Error it throws. Estimates the model's layers again.
 std::string change_of_trainer(const Plan& plan, const std::string& trainer);
 
 }  // namespace braid
