@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,6 +9,8 @@
 #include <fmt/format.h>
 
 #include "braid/base/error.h"
+#include "braid/base/file.h"
+#include "braid/base/folder.h"
 #include "braid/base/infinity.h"
 #include "braid/base/quantity.h"
 #include "braid/base/text.h"
@@ -16,8 +19,10 @@
 #include "braid/cli/plan_profile.h"
 #include "braid/cli/profile_job.h"
 #include "braid/cli/run_cost_options.h"
+#include "braid/cli/text_option.h"
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
+#include "braid/cli/written.h"
 #include "braid/plan/names.h"
 #include "braid/plan/plan_json.h"
 #include "braid/planners/job/job_layers.h"
@@ -42,6 +47,7 @@ struct CompareOptions {
   RunCostOptions run;
   std::vector<std::string> planners;
   std::vector<std::string> plans;  ///< Files of plans to put beside.
+  std::string save_all;
 };
 
 /// A planner's outcome, or why it does not take the job; or a plan that was saved.
@@ -149,6 +155,11 @@ std::vector<Compared> compare(const CompareOptions& options, const LoadedJob& lo
 const Candidate* best_of(const Compared& compared) {
   if (!compared.checked.has_value() || compared.checked->outcome.candidates.empty()) return nullptr;
   return &compared.checked->outcome.candidates.front();
+}
+
+bool has_plan(std::span<const Compared> all) {
+  return std::any_of(all.begin(), all.end(),
+                     [](const Compared& each) { return best_of(each) != nullptr; });
 }
 
 /// Iteration time of the fastest plan.
@@ -324,6 +335,16 @@ Json to_json(const LoadedJob& loaded, const std::vector<Compared>& all) {
   return json;
 }
 
+/// Writes the plan of each planner that has one as DIR/PLANNER.json.
+void save_plans(const std::string& folder, std::span<const Compared> planners) {
+  make_folder(folder, "name another folder with --save-all");
+  for (const Compared& compared : planners) {
+    const Candidate* best = best_of(compared);
+    if (best == nullptr) continue;
+    write_file(folder + "/" + compared.name + ".json", to_text(to_json(best->plan)));
+  }
+}
+
 int run(const CompareOptions& options) {
   check_profile_options(options.profile);
   const bool from_profile = !options.profile.profiles.empty();
@@ -341,8 +362,11 @@ int run(const CompareOptions& options) {
     const Candidate* best = question ? best_of(compared) : nullptr;
     if (best != nullptr) compared.run = costs_of_run(*best, *question);
   }
-  const bool any =
-      std::any_of(all.begin(), all.end(), [](const Compared& c) { return best_of(c) != nullptr; });
+  const bool any = has_plan(all);
+  // Plans put beside come first, and have their files.
+  const std::span<const Compared> planned = std::span(all).subspan(options.plans.size());
+  const bool saves = !options.save_all.empty() && has_plan(planned);
+  if (saves) save_plans(options.save_all, planned);
   if (options.job.json) {
     fmt::print("{}", to_text(to_json(loaded, all)));
     return any ? kFound : kInfeasible;
@@ -355,6 +379,9 @@ int run(const CompareOptions& options) {
   }
   if (!reasons.empty()) fmt::print("Without a plan:\n{}", reasons);
   fmt::print("{}{}", assumptions_text(all), run_assumptions(all));
+  if (saves) {
+    say_written_below({{"Plans", options.save_all, "each in a file named by its planner"}});
+  }
   return any ? kFound : kInfeasible;
 }
 
@@ -381,6 +408,9 @@ Run add_compare(CLI::App& app) {
                   "Plans to put beside them, files separated by commas (braid plan -o)")
       .delimiter(',')
       .group("Search");
+  add_output_file(verb, "--save-all", options->save_all,
+                  "Write each planner's plan into this folder: PLANNER.json …")
+      .group("Output");
   verb.show_group_if([options](const std::string& heading) {
     return is_shown(heading, options->planners, !options->profile.profiles.empty());
   });
