@@ -1,7 +1,18 @@
 #include "braid/planners/job/fixed_form.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "braid/plan/names.h"
+
 namespace braid {
 namespace {
+
+/// Whether plans interleave, whatever else they do: on several stages then.
+bool is_interleaved(const SpaceOptions& space) {
+  const bool asked = space.vp.least() > 1 || space.schedule == ScheduleKind::interleaved;
+  return asked && space.pp.at_least(2).has_value();
+}
 
 /// The form that has what is fixed, and nothing else.
 Parallelism fixed_form(const SpaceOptions& space) {
@@ -14,6 +25,10 @@ Parallelism fixed_form(const SpaceOptions& space) {
   form.whole_experts = space.whole_experts.value_or(false) && form.tp > 1 && form.ep > 1;
   form.vp = space.vp.least();
   if (form.vp > 1) form.schedule = ScheduleKind::interleaved;
+  if (is_interleaved(space)) {
+    form.schedule = ScheduleKind::interleaved;
+    form.pp = *space.pp.at_least(2);
+  }
   return form;
 }
 
@@ -32,7 +47,12 @@ FormTraits fixed_traits(const SpaceOptions& space) {
   const bool one = (tp && space.tp.least() == 1) || (ep && space.ep.least() == 1);
   if (one || (tp && ep && space.whole_experts)) known |= bit_of(FormTrait::whole_experts);
   decide(space.dp, FormTrait::data_parallel);
-  const bool pp = decide(space.pp, FormTrait::pipelines);
+  bool pp = decide(space.pp, FormTrait::pipelines);
+  if (is_interleaved(space)) {
+    pp = true;
+    known |= traits(FormTrait::pipelines, FormTrait::gpipe, FormTrait::one_f_one_b,
+                    FormTrait::interleaved);
+  }
   if (tp && space.sequence_parallel) known |= bit_of(FormTrait::sequence_parallel);
   if (pp && space.schedule) {
     known |= traits(FormTrait::gpipe, FormTrait::one_f_one_b, FormTrait::interleaved);
@@ -43,13 +63,11 @@ FormTraits fixed_traits(const SpaceOptions& space) {
   return known;
 }
 
-}  // namespace
-
-std::string refusal_of_fixed(const TrainerLimits& can, const SpaceOptions& space,
-                             FormTraits known) {
+/// As refusal_of_fixed(), without what has it fixed.
+std::string refusal_of_form(const TrainerLimits& can, const SpaceOptions& space, FormTraits known) {
   Parallelism form = fixed_form(space);
   // A schedule counts where there may be several stages.
-  if (space.schedule) {
+  if (space.schedule && !is_interleaved(space)) {
     form.schedule = *space.schedule;
     form.pp = space.pp.at_least(2).value_or(1);
     if (form.pp > can.most_stages) form.pp = 1;
@@ -77,6 +95,24 @@ std::string refusal_of_fixed(const TrainerLimits& can, const SpaceOptions& space
   if (!space.tp.single()) any_order.divided_heads = 0;
   if (!space.tp.single() || !space.cp.single()) any_order.divided_tokens = 0;
   return refusal(any_order, form);
+}
+
+}  // namespace
+
+std::string refusal_of_fixed(const TrainerLimits& can, const SpaceOptions& space,
+                             FormTraits known) {
+  const std::string reason = refusal_of_form(can, space, known);
+  if (reason.empty() || !is_interleaved(space)) return reason;
+  // Pipelines and interleaving may be refused where the user has named neither.
+  SpaceOptions others = space;
+  others.vp = Degrees();
+  others.schedule.reset();
+  if (!refusal_of_form(can, others, known).empty()) return reason;
+  if (space.vp.least() > 1) {
+    return reason + fmt::format(", which --vp {} takes", fmt::join(space.vp.list(), ","));
+  }
+  const bool is_named = reason.find(name_of(ScheduleKind::interleaved)) != std::string::npos;
+  return is_named ? reason : reason + ", which --schedule interleaved takes";
 }
 
 }  // namespace braid
