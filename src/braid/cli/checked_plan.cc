@@ -68,6 +68,7 @@ CheckedOutcome plan_checked(const LoadedJob& loaded, const PlannerEntry& planner
 void say_what_is_to_blame(const LoadedJob& loaded, const PlannerEntry& planner, Outcome& outcome) {
   if (outcome.status != Status::infeasible || !outcome.infeasibility) return;
   Infeasibility& why = *outcome.infeasibility;
+  if (why.names_options) return;
   const bool of_memory = why.stage >= 0;
   if (!of_memory && loaded.job.graph != nullptr && is_homogeneous(loaded.system)) {
     const SpaceLimits limits = space_limits(loaded.job, loaded.system);

@@ -49,6 +49,7 @@ struct Infeasibility {
   Parallelism parallel;  ///< The configuration that came nearest.
   /// Of a device's share of host memory, where that configuration keeps something there.
   double host_needed_bytes = 0, host_available_bytes = 0;
+  bool names_options = false;  ///< The reason says which of the user's options are at fault.
 };
 
 /// What it lacks of the device's memory and of the host's.

@@ -282,6 +282,10 @@ std::string rule_text(SpaceRule rule, const SpaceLimits& limits, const SpaceOpti
       return split.experts == 0 ? "the model has no experts"
                                 : "ep divides the " + number(split.experts) + " experts";
     case SpaceRule::expert_ranks:
+      if (options.whole_experts == false) {
+        return "experts are split over data and context parallel ranks, not over tp or pp (ep "
+               "divides dp·cp)";
+      }
       return "experts are split over data and context parallel ranks, and over tp where it leaves "
              "them whole, not over pp (ep divides dp·cp, or tp·cp·dp)";
     case SpaceRule::devices:

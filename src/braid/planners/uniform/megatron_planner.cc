@@ -10,6 +10,7 @@
 #include "braid/base/infinity.h"
 #include "braid/base/rounding.h"
 #include "braid/planners/job/assess.h"
+#include "braid/planners/job/contradiction.h"
 #include "braid/planners/job/outcomes.h"
 #include "braid/planners/uniform/lacking_memory.h"
 #include "braid/planners/uniform/uniform_planner.h"
@@ -28,7 +29,8 @@ struct RuleSettings {
 class MegatronRule {
  public:
   MegatronRule(const Job& job, const System& system, const SpaceOptions& space)
-      : space_(with_all_devices(space)),
+      : asked_(space),
+        space_(with_all_devices(space)),
         limits_(manual_limits(job, system)),
         available_bytes_(usable_bytes(system.groups.front().chip)),
         chain_(chain_job(job, system)),
@@ -63,7 +65,10 @@ class MegatronRule {
   /// The first that fits.
   void follow(const RuleSettings& settings);
   bool fits(const Configuration& configuration);
+  /// Why it tries nothing at all.
+  Infeasibility nothing_tried() const;
 
+  SpaceOptions asked_;
   SpaceOptions space_;
   SpaceLimits limits_;
   double available_bytes_;
@@ -159,6 +164,27 @@ void MegatronRule::follow(const RuleSettings& settings) {
   }
 }
 
+Infeasibility MegatronRule::nothing_tried() const {
+  Infeasibility why{"no split of the rule divides the devices, heads and batch", -1, 0, 0, {}};
+  SpaceOptions rule = space_;
+  rule.cp = rule.vp = 1;
+  rule.tp = Degrees(rule.tp.list(), std::min<int>(rule.tp.limit(), limits_.devices_per_node));
+  rule.whole_experts = false;
+  rule.schedule = ScheduleKind::one_f_one_b;
+  std::optional<Contradiction> broken = contradiction(limits_, rule);
+  if (!broken) return why;
+  // What is the rule's own nobody has given.
+  const std::vector<GivenRestriction> given = given_restrictions(asked_);
+  std::erase_if(broken->given, [&](const GivenRestriction& one) {
+    return std::none_of(given.begin(), given.end(),
+                        [&](const GivenRestriction& other) { return other.text == one.text; });
+  });
+  if (broken->given.empty()) return why;
+  why.reason = "by the rule " + text_of(*broken, limits_, rule);
+  why.names_options = true;
+  return why;
+}
+
 Outcome MegatronRule::run(std::span<const RuleSettings> all, const std::string& planner) {
   for (const RuleSettings& settings : all) follow(settings);
   if (best_.time_s < kInfinity) {
@@ -172,8 +198,7 @@ Outcome MegatronRule::run(std::span<const RuleSettings> all, const std::string& 
   } else if (outcome_.infeasibility) {
     outcome_.infeasibility->reason = "every split of the rule needs more memory than there is";
   } else {
-    outcome_.infeasibility =
-        Infeasibility{"no split of the rule divides the devices, heads and batch", -1, 0, 0, {}};
+    outcome_.infeasibility = nothing_tried();
   }
   return std::move(outcome_);
 }
