@@ -110,30 +110,45 @@ std::string terms_text(const ConfigurationEvaluation& evaluation) {
   return text_table(rows) + "\n";
 }
 
-/// Memory of mine, stage by stage; of many stages the first, the tightest and the last.
+/// A stage's memory by kind, its sum and what is usable; what lies on the host where `host`.
+std::vector<std::string> memory_row(const std::string& label, const Plan& plan, std::size_t stage,
+                                    const MemoryBreakdown& memory, bool host) {
+  const auto gib = [](double bytes) { return fmt::format("{:.2f}", bytes / kGiB); };
+  std::vector<std::string> row = {label};
+  for (const auto& [name, bytes] : memory_terms(memory)) row.push_back(gib(bytes));
+  row.push_back(gib(memory.device_total()));
+  row.push_back(gib(usable_bytes_of_stage(plan, stage)));
+  if (host) row.push_back(gib(memory.host));
+  return row;
+}
+
+/// Memory of mine, stage by stage, of many stages the first, the tightest and the last; below it
+/// that of the best's tightest stage.
 std::string memory_text(const ConfigurationEvaluation& evaluation) {
   constexpr std::size_t kMost = 16;
-  const Plan& plan = evaluation.mine.candidate.plan;
-  const std::vector<MemoryBreakdown> memories = memory_of_stages(plan);
-  std::vector<std::vector<std::string>> rows = {{"Memory of yours, GiB"}};
-  const bool host = std::any_of(memories.begin(), memories.end(),
+  const Candidate& mine = evaluation.mine.candidate;
+  const Candidate* best = evaluation.best();
+  const std::vector<MemoryBreakdown> memories = memory_of_stages(mine.plan);
+  const bool host = (best != nullptr && best->metrics.tightest_memory.host > 0) ||
+                    std::any_of(memories.begin(), memories.end(),
                                 [](const MemoryBreakdown& memory) { return memory.host > 0; });
+  std::vector<std::vector<std::string>> rows = {{"Memory of yours, GiB"}};
+  if (best != nullptr) rows.front().front() = "Memory of yours and the best, GiB";
   for (const auto& [name, bytes] : memory_terms({})) rows.front().push_back(name);
   rows.front().insert(rows.front().end(), {"sum", "usable"});
   if (host) rows.front().emplace_back("on the host");
   for (std::size_t s = 0; s < memories.size(); ++s) {
     const bool shown = memories.size() <= kMost || s < 4 || s + 4 >= memories.size() ||
-                       s == evaluation.mine.candidate.metrics.tightest_stage;
+                       s == mine.metrics.tightest_stage;
     if (!shown) continue;
-    rows.push_back({fmt::format("stage {}", s + 1)});
-    for (const auto& [name, bytes] : memory_terms(memories[s])) {
-      rows.back().push_back(fmt::format("{:.2f}", bytes / kGiB));
-    }
-    rows.back().push_back(fmt::format("{:.2f}", memories[s].device_total() / kGiB));
-    rows.back().push_back(fmt::format("{:.2f}", usable_bytes_of_stage(plan, s) / kGiB));
-    if (host) rows.back().push_back(fmt::format("{:.2f}", memories[s].host / kGiB));
+    rows.push_back(memory_row(fmt::format("stage {}", s + 1), mine.plan, s, memories[s], host));
   }
-  return text_table(rows) + placeholders_note(plan) + "\n";
+  if (best != nullptr) {
+    const std::size_t s = best->metrics.tightest_stage;
+    rows.push_back(memory_row(fmt::format("best, stage {} (the fullest)", s + 1), best->plan, s,
+                              best->metrics.tightest_memory, host));
+  }
+  return text_table(rows) + placeholders_note(mine.plan) + "\n";
 }
 
 std::string changes_text(const ConfigurationEvaluation& evaluation) {
