@@ -180,7 +180,7 @@ TEST(AmpPlanner, MoreMemoryAndBandwidthNeverHurt) {
 TEST(AmpPlanner, CutsBranchesInTheBestWayThereIs) {
   std::mt19937_64 random(86);
   int problems = 0, as_graph = 0, tight = 0;
-  for (int n = 0; n < 60; ++n) {
+  for (int n = 0; n < 200; ++n) {
     Tiny made = tiny(random);
     test::add_branches(random, made.graph);
     made.job.graph = &made.graph;

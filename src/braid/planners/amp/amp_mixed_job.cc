@@ -9,6 +9,7 @@
 #include "braid/base/rounding.h"
 #include "braid/plan/stage_context.h"
 #include "braid/planners/amp/amp_job.h"
+#include "braid/planners/job/alternatives.h"
 #include "braid/planners/job/one_form_job.h"
 #include "braid/planners/job/outcomes.h"
 #include "braid/schedule/timeline.h"
@@ -348,7 +349,10 @@ Outcome AmpMixedJob::outcome(std::vector<AmpMixedAssignment> found, double bound
   for (const AmpMixedAssignment& choice : found) {
     if (outcome.candidates.size() >= shown()) break;
     const Configuration& form = choice.stages.front().config;
-    if (std::find(taken.begin(), taken.end(), form) != taken.end()) continue;
+    const bool is_known = std::any_of(taken.begin(), taken.end(), [&](const Configuration& other) {
+      return is_same_class(other, form);
+    });
+    if (is_known) continue;
     taken.push_back(form);
     Candidate candidate;
     candidate.plan = mixed_.plan(choice.stages, choice.order);

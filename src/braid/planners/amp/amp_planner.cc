@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "braid/base/order_statistic.h"
 #include "braid/planners/amp/amp_job.h"
 #include "braid/planners/amp/annealing.h"
+#include "braid/planners/job/alternatives.h"
 
 namespace braid {
 namespace {
@@ -35,16 +35,15 @@ bool cut_branches(AmpJob& amp, std::vector<Choice> choices, int top, const Budge
   if (!amp.is_graph()) return true;
   std::stable_sort(choices.begin(), choices.end(),
                    [](const Choice& a, const Choice& b) { return a.cost_s < b.cost_s; });
-  std::vector<double> costs_s;
-  costs_s.reserve(choices.size());
-  for (const Choice& choice : choices) costs_s.push_back(choice.cost_s);
+  ClassCosts costs;
+  for (const Choice& choice : choices) costs.add(choice.configuration, choice.cost_s);
   const auto shown = static_cast<std::size_t>(std::max(1, top));
-  for (std::size_t i = 0; i < choices.size(); ++i) {
+  for (const Choice& choice : choices) {
     if (!take(budget, work)) return false;
     auto better =
-        amp.evaluate(choices[i].configuration, std::min(costs_s[i], kth_least(costs_s, shown)));
+        amp.evaluate(choice.configuration, std::min(choice.cost_s, costs.kth_least_s(shown)));
     if (!better.has_value()) continue;
-    costs_s[i] = better->cost_s;
+    costs.add(choice.configuration, better->cost_s);
     found.push_back(std::move(*better));
   }
   return true;

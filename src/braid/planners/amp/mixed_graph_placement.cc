@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "braid/base/infinity.h"
-#include "braid/base/order_statistic.h"
+#include "braid/planners/job/alternatives.h"
 #include "braid/search/graph_bound.h"
 
 namespace braid {
@@ -111,14 +111,14 @@ std::int64_t cut_branches(AmpMixedJob& job, std::vector<AmpMixedAssignment>& fou
       found.begin(), found.end(),
       [](const AmpMixedAssignment& a, const AmpMixedAssignment& b) { return a.cost_s < b.cost_s; });
   std::vector<std::size_t> best_of;  // Of each configuration, the cheapest first.
-  std::vector<double> costs_s;       // Of those.
+  ClassCosts costs;
   for (std::size_t i = 0; i < found.size(); ++i) {
     const bool known = std::any_of(best_of.begin(), best_of.end(), [&](std::size_t other) {
       return found[other].stages.front().config == found[i].stages.front().config;
     });
     if (known) continue;
     best_of.push_back(i);
-    costs_s.push_back(found[i].cost_s);
+    costs.add(found[i].stages.front().config, found[i].cost_s);
   }
   std::int64_t tries = 0;
   for (std::size_t i = 0; i < best_of.size() && steps < most_steps; ++i) {
@@ -128,10 +128,10 @@ std::int64_t cut_branches(AmpMixedJob& job, std::vector<AmpMixedAssignment>& fou
     AmpMixedJob::Placement placement;
     for (const PlacedStage& stage : in_order.stages) placement.push_back(stage.devices);
     ++tries;
-    const double below_s = std::min(costs_s[i], kth_least(costs_s, job.shown()));
+    const double below_s = std::min(in_order.cost_s, costs.kth_least_s(job.shown()));
     auto better = job.evaluate_as_graph(form, placement, below_s, steps);
     if (!better.has_value()) continue;
-    costs_s[i] = better->cost_s;
+    costs.add(form, better->cost_s);
     found.push_back(std::move(*better));
   }
   return tries;

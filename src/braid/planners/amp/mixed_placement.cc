@@ -10,6 +10,7 @@
 #include "braid/base/rounding.h"
 #include "braid/planners/amp/mixed_graph_placement.h"
 #include "braid/planners/amp/mixed_parts.h"
+#include "braid/planners/job/alternatives.h"
 
 namespace braid {
 namespace {
@@ -32,7 +33,7 @@ class AmpMixedPlacement : public PlacementCosts {
     }
     std::sort(by_bound.begin(), by_bound.end());
     for (const auto& [bound, c] : by_bound) {
-      if (!(bound < best_s_)) continue;
+      if (!(bound < costs_.kth_least_s(job_.shown()))) continue;
       if (progress) progress(best_s_, by_bound.front().first, 0);
       try_orders(c);
     }
@@ -67,6 +68,7 @@ class AmpMixedPlacement : public PlacementCosts {
     if (!found.has_value()) return kInfinity;
     const double cost_s = found->cost_s;
     best_s_ = std::min(best_s_, cost_s);
+    costs_.add(configuration, cost_s);
     if (!found_[c].has_value() || cost_s < found_[c]->cost_s) found_[c] = std::move(found);
     return cost_s;
   }
@@ -125,6 +127,7 @@ class AmpMixedPlacement : public PlacementCosts {
   AmpMixedJob& job_;
   std::vector<Whole> roots_;
   double best_s_ = kInfinity;
+  ClassCosts costs_;
   std::vector<std::optional<AmpMixedAssignment>> found_;  ///< [configuration]
 };
 

@@ -6,6 +6,7 @@
 #include "braid/base/dtype.h"
 #include "braid/base/error.h"
 #include "braid/base/infinity.h"
+#include "braid/planners/job/alternatives.h"
 #include "braid/planners/job/outcomes.h"
 #include "braid/schedule/timeline.h"
 #include "braid/search/fitting_layers.h"
@@ -142,7 +143,10 @@ Outcome OneFormJob::outcome(std::vector<OneFormAssignment> found, std::int64_t w
   std::vector<Configuration> taken;
   for (const OneFormAssignment& choice : found) {
     if (outcome.candidates.size() >= static_cast<std::size_t>(std::max(1, space_.top))) break;
-    if (std::find(taken.begin(), taken.end(), choice.configuration) != taken.end()) continue;
+    const bool is_known = std::any_of(taken.begin(), taken.end(), [&](const Configuration& other) {
+      return is_same_class(other, choice.configuration);
+    });
+    if (is_known) continue;
     taken.push_back(choice.configuration);
     Candidate candidate;
     candidate.plan = build_plan(chain_, tables_, choice.configuration, choice.stages, planner_);

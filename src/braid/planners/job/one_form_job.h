@@ -65,8 +65,8 @@ class OneFormJob {
   AssignmentGraph assignment_graph(const Configuration& configuration);
 
   /// The outcome of a search for what costs least: the plans of the best `top` of `found`, at most
-  /// one for each configuration, or what came nearest when there are none. `complete`: `found` has
-  /// all that there is, so that the best is proven.
+  /// one for each class of configurations (is_same_class()), or what came nearest when there are
+  /// none. `complete`: `found` has all that there is, so that the best is proven.
   Outcome outcome(std::vector<OneFormAssignment> found, std::int64_t work, bool complete,
                   std::string objective_name);
 

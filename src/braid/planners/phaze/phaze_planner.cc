@@ -1,7 +1,6 @@
 #include "braid/planners/phaze/phaze_planner.h"
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <tuple>
 
@@ -10,8 +9,8 @@
 #include "braid/base/dtype.h"
 #include "braid/base/error.h"
 #include "braid/base/infinity.h"
-#include "braid/base/order_statistic.h"
 #include "braid/base/rounding.h"
+#include "braid/planners/job/alternatives.h"
 #include "braid/planners/job/job_layers.h"
 #include "braid/planners/job/one_form_job.h"
 #include "braid/planners/phaze/job_candidates.h"
@@ -303,12 +302,8 @@ class PhazeSearch {
             const PhazeSequence& plan, std::vector<std::vector<std::int32_t>> layers) {
     found_.push_back({configuration, std::move(layers), plan.objective_s});
     // Only what is better than the worst that would be shown is still of use.
-    double& cost_s = cost_s_.try_emplace(configuration, kInfinity).first->second;
-    cost_s = std::min(cost_s, plan.objective_s);
-    std::vector<double> costs_s;
-    costs_s.reserve(cost_s_.size());
-    for (const auto& [known, known_s] : cost_s_) costs_s.push_back(known_s);
-    limit_s_ = kth_least(std::move(costs_s), shown_);
+    costs_.add(configuration, plan.objective_s);
+    limit_s_ = costs_.kth_least_s(shown_);
     if (!(plan.objective_s < best_s_)) return;
     best_s_ = plan.objective_s;
     const PhazeFormulas formulas = phaze_formulas(problem, plan.dp, plan.stages);
@@ -325,8 +320,8 @@ class PhazeSearch {
   std::int64_t most_;
   std::size_t shown_;
   std::vector<OneFormAssignment> found_;
-  std::map<Configuration, double> cost_s_;  ///< The least found.
-  double limit_s_ = kInfinity;              ///< What costs less would be shown.
+  ClassCosts costs_;
+  double limit_s_ = kInfinity;  ///< What costs less would be shown.
   double best_s_ = kInfinity;
   double bound_s_ = kInfinity;
   std::vector<OwnTime> own_times_;

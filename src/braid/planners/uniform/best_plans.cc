@@ -15,12 +15,6 @@ bool better(const FoundPlan& a, const FoundPlan& b) {
   return std::tie(a.time_s, a.configuration) < std::tie(b.time_s, b.configuration);
 }
 
-auto class_of(const Configuration& c) {
-  return std::make_tuple(c.tp, c.cp, c.ep, c.whole_experts, c.pp, c.dp, c.recompute,
-                         c.zero == Zero::parameters, c.offload_optimizer, c.offload_weights,
-                         c.offload_activations);
-}
-
 constexpr std::int64_t kMostPerConfiguration = 2000;
 /// Assignments that are tried, in all, where a configuration has too many to look through.
 constexpr std::int64_t kMostTries = 10 * kMostPerConfiguration;
@@ -29,10 +23,6 @@ constexpr std::int64_t kMostTries = 10 * kMostPerConfiguration;
 
 double BestPlans::cutoff_s() const {
   return found_.size() < capacity_ ? below_s_ : found_.back().time_s;
-}
-
-bool is_same_class(const Configuration& a, const Configuration& b) {
-  return class_of(a) == class_of(b);
 }
 
 double BestPlans::cutoff_s(const Configuration& configuration) const {

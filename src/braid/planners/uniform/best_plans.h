@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "braid/base/infinity.h"
+#include "braid/planners/job/alternatives.h"
 #include "braid/planners/job/assess.h"
 #include "braid/planners/job/space.h"
 
@@ -48,11 +49,6 @@ class BestPlans {
   bool keeps_first_ = false;
   std::vector<FoundPlan> found_;
 };
-
-/// Whether two configurations have the same degrees, recomputation and offload, and both or neither
-/// shard parameters: what people tell plans apart by. Micro-batches, chunks, schedules, the order
-/// of axes and the other stages of ZeRO are settings of one such way to run a job.
-bool is_same_class(const Configuration& a, const Configuration& b);
 
 /// A configuration and a bound on what it can reach.
 struct BoundedConfiguration {
