@@ -20,7 +20,7 @@ for option in "$@"; do
     --fuzz) packages+=(clang libclang-rt-14-dev) ;;
     --backends)
       packages+=(libdnnl-dev libxnnpack-dev libpthreadpool-dev libxsmm-dev libeigen3-dev
-        libopenblas0-pthread libblis4)
+        libopenblas0-pthread libblis4 libhalide14-0-dev)
       ;;
     --torch) packages+=(libtorch-dev libgloo-dev libopenblas0-pthread) ;;
     *)

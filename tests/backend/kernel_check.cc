@@ -4,6 +4,7 @@
 
 #include "braid/backend/executor.h"
 #include "braid/backend/measure/kernel_problem.h"
+#include "braid/base/index.h"
 
 namespace braid {
 namespace {
@@ -16,8 +17,7 @@ void check_match(const BackendPattern& pattern, const std::string& name, const K
     ++check.refused[name];
     return;
   }
-  const std::string differs =
-      kernel_problem(*kernel, job, pattern.layouts, random_inputs(job.region, 17));
+  const std::string differs = kernel_problem(*kernel, job, pattern.layouts, random_answer(job, 17));
   if (differs.empty()) {
     ++check.right[name];
   } else {
@@ -34,14 +34,22 @@ void check_kernels(const Program& program, const std::vector<DenseTensor>& input
   const PatternMatcher matcher(graph.graph);
   for (const FoundBackend& found : backends) {
     if (!found.backend) continue;
+    const auto check_one = [&](const BackendPattern& pattern, const PatternMatch& match) {
+      if (reads_itself(match) || graph.program_value[at(match.nodes.back())] < 0) return;
+      check_match(pattern, fmt::format("{}: {}", found.name, pattern.name),
+                  kernel_job(program, graph, match, forms), check);
+    };
     for (const BackendPattern& pattern : found.backend->patterns) {
       for (std::size_t root = 0; root < graph.graph.nodes.size(); ++root) {
         for (const PatternMatch& match :
              matcher.matches(pattern.pattern, static_cast<std::int32_t>(root))) {
-          if (reads_itself(match) || graph.program_value[root] < 0) continue;
-          check_match(pattern, fmt::format("{}: {}", found.name, pattern.name),
-                      kernel_job(program, graph, match, forms), check);
+          check_one(pattern, match);
         }
+      }
+    }
+    for (const GeneratedPatterns& each : found.backend->generated) {
+      for (const PatternMatch& match : generated_matches(graph.graph, each.rule)) {
+        for (const BackendPattern& pattern : each.patterns) check_one(pattern, match);
       }
     }
   }

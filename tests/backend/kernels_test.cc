@@ -68,6 +68,11 @@ TEST(Kernels, ProductsWithBiasResidualAndRelu) {
   expect_right(programs, check);
   for (const FoundBackend& each : backends_under_test()) {
     if (!each.backend) continue;
+    if (!each.backend->generated.empty()) {  // By tile, which depends on the processor.
+      const auto tiled = check.right.lower_bound(each.name + ": fused ");
+      EXPECT_TRUE(tiled != check.right.end() && tiled->first.starts_with(each.name)) << each.name;
+      continue;
+    }
     EXPECT_GT(check.right[each.name + ": matmul"], 0) << each.name;
     EXPECT_GT(check.right[each.name + ": matmul+add+relu"], 0) << each.name;
   }

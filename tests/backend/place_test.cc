@@ -19,6 +19,7 @@
 #include "backend/backends_under_test.h"
 #include "backend/kernel_check.h"
 #include "backend/program_builder.h"
+#include "backend/quick_measure.h"
 
 namespace braid {
 namespace {
@@ -48,8 +49,6 @@ Program small_network() {
   x = b.node("Gemm", {x, b.weight({16, 10}), b.weight({10})});
   return b.with_output(b.node("Softmax", {x}));
 }
-
-constexpr MeasureOptions quick{.warm_up_runs = 1, .samples = 3, .sample_s = 0};
 
 void expect_same_answer(const Program& program, PlacedProgram& placed) {
   for (const std::uint64_t seed : {1, 2}) {

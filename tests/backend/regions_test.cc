@@ -9,9 +9,11 @@
 #include "braid/backend/place/place_network.h"
 #include "braid/backend/place/placed_program.h"
 #include "braid/backend/place/region_answers.h"
+#include "braid/backend/place/region_search.h"
 #include "braid/base/error.h"
 
 #include "backend/program_builder.h"
+#include "backend/quick_measure.h"
 
 namespace braid {
 namespace {
@@ -20,8 +22,6 @@ using testing::Each;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
-
-constexpr MeasureOptions quick{.warm_up_runs = 1, .samples = 3, .sample_s = 0};
 
 /// Three residual blocks of two products, with a second output in the middle of the last.
 Program residual_blocks() {
@@ -75,6 +75,11 @@ FixedProgram slow_by_reference(const Program& program) {
   return fixed;
 }
 
+std::vector<KernelCandidate> regions_of(const FixedProgram& fixed, const FoundBackend& backend,
+                                        std::int64_t parts) {
+  return region_candidates(fixed, {backend}, cut_places(fixed.program, parts));
+}
+
 TEST(Regions, BordersAreWhatOthersReadAndWrite) {
   const Program program = residual_blocks();
   // The second block: product, Relu, product, sum.
@@ -96,7 +101,7 @@ TEST(Regions, BordersAreWhatOthersReadAndWrite) {
 
 TEST(Regions, LieBetweenPlacesWithOneTensor) {
   const FixedProgram fixed = slow_by_reference(residual_blocks());
-  const std::vector<KernelCandidate> candidates = region_candidates(fixed, {compiler()}, 3);
+  const std::vector<KernelCandidate> candidates = regions_of(fixed, compiler(), 3);
   std::vector<std::pair<NodeId, NodeId>> ends;
   for (const KernelCandidate& each : candidates) {
     ends.emplace_back(each.nodes.front(), each.nodes.back());
@@ -105,17 +110,16 @@ TEST(Regions, LieBetweenPlacesWithOneTensor) {
   using Ends = std::pair<NodeId, NodeId>;
   EXPECT_THAT(
       ends, ElementsAre(Ends(0, 3), Ends(0, 7), Ends(0, 11), Ends(4, 7), Ends(4, 11), Ends(8, 11)));
-  EXPECT_THAT(region_candidates(fixed, {compiler()}, 0), IsEmpty());
-  EXPECT_THAT(region_candidates(fixed, {compiler()}, 100), SizeIs(6));
+  EXPECT_THAT(regions_of(fixed, compiler(), 100), SizeIs(6));
   FoundBackend whole = compiler();
   whole.backend->regions.front().is_whole_alone = true;
-  EXPECT_THAT(region_candidates(fixed, {whole}, 3), IsEmpty());
+  EXPECT_THAT(regions_of(fixed, whole, 3), IsEmpty());
 }
 
 TEST(Regions, AnswersAreThoseOfARun) {
   const Program program = residual_blocks();
   const FixedProgram fixed = slow_by_reference(program);
-  const std::vector<KernelCandidate> candidates = region_candidates(fixed, {compiler()}, 3);
+  const std::vector<KernelCandidate> candidates = regions_of(fixed, compiler(), 3);
   const RegionAnswers answers(fixed, candidates);
   for (const KernelCandidate& each : candidates) {
     const KnownAnswer answer = answers.of(each);
@@ -152,6 +156,28 @@ TEST(Regions, AreTakenWhereTheyAreFaster) {
   // Nodes that do not follow each other are no region.
   mixed.groups[6].nodes = {6, 8};
   EXPECT_THROW(PlacedProgram(fixed, mixed, backends), Error);
+}
+
+TEST(Regions, OfSmallerPartsAreFoundByEvolution) {
+  const Program program = residual_blocks();
+  FixedProgram fixed = slow_by_reference(program);
+  const std::vector<FoundBackend> backends{compiler()};
+  PlaceOptions options{.measure = quick, .evolved_regions = 4};
+  const ProgramPlacement kernels = place_program(fixed, backends, nullptr, options);
+  const ProgramPlacement placed = evolved_placement(fixed, backends, nullptr, options, kernels);
+  EXPECT_LT(placed.predicted_s, kernels.predicted_s);
+  EXPECT_LE(placed.measured, 4);
+  PlacedProgram ready(fixed, placed, backends);
+  EXPECT_EQ(ready.run(fixed.inputs), fixed.expected);
+  options.evolved_regions = 0;
+  EXPECT_EQ(evolved_placement(fixed, backends, nullptr, options, kernels).predicted_s,
+            kernels.predicted_s);
+  // Never slower than what it begins with.
+  options.evolved_regions = 4;
+  fixed.reference_s.assign(fixed.program.nodes.size(), 1e-12);
+  const ProgramPlacement fast = place_program(fixed, backends, nullptr, options);
+  EXPECT_EQ(evolved_placement(fixed, backends, nullptr, options, fast).predicted_s,
+            fast.predicted_s);
 }
 
 TEST(Regions, ThatAreWrongAreLeftOut) {

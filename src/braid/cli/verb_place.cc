@@ -34,7 +34,8 @@ namespace {
 struct VerbPlaceOptions {
   std::string model, run, out, picture, store, inputs, outputs;
   std::vector<std::string> dims, backends;
-  std::int64_t seq_len = 0, layers = 0, threads = 1, seed = 1, samples = 21, region_parts = 6;
+  std::int64_t seq_len = 0, layers = 0, threads = 1, seed = 1, samples = 21, region_parts = 6,
+               evolved_regions = 20;
   bool json = false;
 };
 
@@ -199,6 +200,7 @@ int place(const VerbPlaceOptions& options) {
   place_options.threads = options.threads;
   place_options.measure.samples = options.samples;
   place_options.region_parts = options.region_parts;
+  place_options.evolved_regions = options.evolved_regions;
   const NetworkAnswer answer = place_network(fixed, ready.inputs, backends, &store, place_options);
   const PlacementReport report{options.model, machine_name(), options.threads,
                                fixed,         backends,       answer};
@@ -303,6 +305,8 @@ Run add_place(CLI::App& app) {
   add_count(verb, "--threads", options->threads, 1, 1024, "That a kernel may use (default: 1)");
   add_count(verb, "--region-parts", options->region_parts, 0, 64,
             "Parts that libtorch may also compile, alone and together (default: 6; 0: none)");
+  add_count(verb, "--evolved-regions", options->evolved_regions, 0, 1 << 20,
+            "Of smaller parts, how many more to try at most, by evolution (default: 20)");
   add_text(verb, "--store", options->store,
            "Keep measured times in this file (default: kernel-times.sqlite in the user's cache)");
   add_count(verb, "--samples", options->samples, 3, 100000,

@@ -9,6 +9,7 @@
 
 #include "braid/backend/kernel/kernel_job.h"
 #include "braid/backend/kernel/layout.h"
+#include "braid/backend/pattern/pattern_rule.h"
 
 namespace braid {
 
@@ -61,11 +62,18 @@ struct BackendPattern {
   bool is_whole_alone = false;
 };
 
+/// Kernels for all that a rule generates; their `pattern`s are not used.
+struct GeneratedPatterns {
+  PatternRule rule;
+  std::vector<BackendPattern> patterns;
+};
+
 /// A library that computes operators.
 struct Backend {
   std::string name;
   std::string version;  ///< Of the library as it is loaded.
   std::vector<BackendPattern> patterns;
+  std::vector<GeneratedPatterns> generated = {};
   /// How it runs any nodes together, up to a whole network, plain in and out: jobs of all nodes
   /// whose `accepts` holds. Their `pattern` is not used.
   std::vector<BackendPattern> regions = {};

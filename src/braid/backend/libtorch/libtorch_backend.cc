@@ -1,30 +1,17 @@
 #include "braid/backend/libtorch/libtorch_backend.h"
 
-#include <filesystem>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "braid/backend/kernel/convolution_spec.h"
 #include "braid/backend/kernel/gemm_spec.h"
 #include "braid/backend/kernel/pooling_spec.h"
+#include "braid/backend/kernel/program_module.h"
 #include "braid/backend/kernel/shared_library.h"
 #include "braid/backend/libtorch/torch_module.h"
 
 namespace braid {
 namespace {
-
-constexpr const char* module_name = "braid-torch.so";
-
-/// Beside the program, where it is built, or where it is installed.
-std::string module_path() {
-  std::error_code problem;
-  const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", problem);
-  const std::filesystem::path folder = own.parent_path();
-  const std::filesystem::path installed = folder / ".." / BRAID_MODULE_FOLDER / module_name;
-  return std::filesystem::exists(installed, problem) ? installed.string()
-                                                     : (folder / module_name).string();
-}
 
 class PatternList {
  public:
@@ -80,7 +67,7 @@ Backend backend_of(const TorchModule& module) {
 }  // namespace
 
 FoundBackend libtorch_backend(const BackendOptions& options) {
-  const std::string path = module_path();
+  const std::string path = module_path("braid-torch.so", BRAID_MODULE_FOLDER);
   const SharedLibrary library(path);
   const auto module_of = library.function<TorchModuleFunction>("braid_torch_module");
   if (module_of == nullptr) {

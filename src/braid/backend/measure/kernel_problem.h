@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,6 +21,10 @@ std::vector<DenseTensor> laid_inputs(const KernelJob& job, const KernelLayouts& 
 struct KnownAnswer {
   std::vector<DenseTensor> inputs, outputs;
 };
+
+/// Random inputs and the reference kernels' answer: where it is not of numbers, as
+/// roots of negative ones are not, for positive inputs.
+KnownAnswer random_answer(const KernelJob& job, std::uint64_t seed);
 
 /// How a kernel's answer differs from the reference kernels' for these (plain) inputs of the job's
 /// region, or "". f32 sums in another order may differ by 10⁻⁵ of the element and of the output's

@@ -35,8 +35,13 @@ CandidateCosts::CandidateCosts(const FixedProgram& fixed, const ProgramOpGraph& 
 }
 
 double CandidateCosts::cost_s(std::size_t candidate) {
-  if (std::isnan(costs_s_[candidate])) find_costs(candidates_[candidate].nodes.front());
+  if (std::isnan(costs_s_[candidate])) find_costs(rivals_of(candidate));
   return costs_s_[candidate];
+}
+
+bool CandidateCosts::is_free(std::size_t candidate) {
+  if (!std::isnan(costs_s_[candidate]) || candidates_[candidate].backend == nullptr) return true;
+  return is_known(*candidates_[candidate].backend, keys_[candidate]);
 }
 
 double CandidateCosts::turning_s(const TensorForm& form, ImageLayout from, ImageLayout to) {
@@ -59,13 +64,25 @@ std::int64_t CandidateCosts::kernels() const {
   return static_cast<std::int64_t>(keys.size());
 }
 
-void CandidateCosts::find_costs(NodeId first) {
+std::vector<std::size_t> CandidateCosts::rivals_of(std::size_t candidate) const {
+  const KernelCandidate& asked = candidates_[candidate];
+  std::vector<std::size_t> rivals;
+  for (const std::size_t c : by_first_[at(asked.nodes.front())]) {
+    const KernelCandidate& each = candidates_[c];
+    const bool is_rival =
+        asked.is_region() ? each.is_region() && each.nodes == asked.nodes : !each.is_region();
+    if (is_rival) rivals.push_back(c);
+  }
+  return rivals;
+}
+
+void CandidateCosts::find_costs(const std::vector<std::size_t>& rivals) {
   std::vector<Unknown> unknown;
   std::vector<std::size_t> waiting;
-  for (const std::size_t c : by_first_[at(first)]) {
+  for (const std::size_t c : rivals) {
     const KernelCandidate& candidate = candidates_[c];
     if (candidate.backend == nullptr) {
-      costs_s_[c] = fixed_.reference_s[at(first)];
+      costs_s_[c] = fixed_.reference_s[at(candidate.nodes.front())];
       continue;
     }
     const Key& key = keys_[c];

@@ -14,9 +14,10 @@
 
 namespace braid {
 
-/// What the candidates of a program cost, measured when it is first asked for, together with all
-/// that begin at the same node. Equal jobs are measured once; times in the store are not measured
-/// again. Counts in `result`, whose list of wrong kernels it fills.
+/// What the candidates of a program cost, measured when it is first asked for: kernels together
+/// with all that begin at the same node, regions with those of the same nodes. Equal jobs are
+/// measured once; times in the store are not measured again. Counts in `result`, whose list of
+/// wrong kernels it fills.
 class CandidateCosts {
  public:
   /// All that is given must outlive this.
@@ -26,6 +27,9 @@ class CandidateCosts {
 
   /// Infinite where the kernel cannot be made or is wrong.
   double cost_s(std::size_t candidate);
+
+  /// Whether that would measure nothing.
+  bool is_free(std::size_t candidate);
 
   /// To turn a tensor from one layout to another; infinite where it cannot lie in both.
   double turning_s(const TensorForm& form, ImageLayout from, ImageLayout to);
@@ -43,7 +47,9 @@ class CandidateCosts {
     std::optional<KnownAnswer> known;  ///< Of regions.
   };
 
-  void find_costs(NodeId first);
+  /// Those that are measured together with it.
+  std::vector<std::size_t> rivals_of(std::size_t candidate) const;
+  void find_costs(const std::vector<std::size_t>& rivals);
   /// Whether the time of a job is known, if only now from the store.
   bool is_known(const Backend& backend, const Key& key);
   CostKey store_key(const Backend& backend, const Key& key) const;

@@ -1,6 +1,7 @@
 #include "braid/backend/place/candidates.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -67,6 +68,30 @@ class CandidateList {
   std::set<ImageLayout> used_;
 };
 
+/// What the rules of backends generate for a graph, by root.
+class GeneratedMatches {
+ public:
+  GeneratedMatches(const ProgramOpGraph& graph, const std::vector<const Backend*>& backends) {
+    for (const Backend* backend : backends) {
+      for (const GeneratedPatterns& each : backend->generated) {
+        for (PatternMatch& match : generated_matches(graph.graph, each.rule)) {
+          const std::int32_t root = match.nodes.back();
+          matches_[{&each, root}].push_back(std::move(match));
+        }
+      }
+    }
+  }
+
+  const std::vector<PatternMatch>& of(const GeneratedPatterns& generated, std::int32_t root) const {
+    static const std::vector<PatternMatch> none;
+    const auto found = matches_.find({&generated, root});
+    return found == matches_.end() ? none : found->second;
+  }
+
+ private:
+  std::map<std::pair<const GeneratedPatterns*, std::int32_t>, std::vector<PatternMatch>> matches_;
+};
+
 }  // namespace
 
 std::vector<KernelCandidate> kernel_candidates(const FixedProgram& fixed,
@@ -78,6 +103,7 @@ std::vector<KernelCandidate> kernel_candidates(const FixedProgram& fixed,
   for (const FoundBackend& found : backends) {
     if (found.backend) all.push_back(&*found.backend);
   }
+  const GeneratedMatches generated(graph, all);
   for (std::size_t root = 0; root < graph.graph.nodes.size(); ++root) {
     // Kernels of patterns give one value.
     if (graph.program_node[root] < 0 || graph.program_value[root] < 0) continue;
@@ -86,6 +112,13 @@ std::vector<KernelCandidate> kernel_candidates(const FixedProgram& fixed,
         for (PatternMatch& match :
              matcher.matches(pattern.pattern, static_cast<std::int32_t>(root))) {
           candidates.add(*backend, pattern, std::move(match));
+        }
+      }
+      for (const GeneratedPatterns& each : backend->generated) {
+        for (const PatternMatch& match : generated.of(each, static_cast<std::int32_t>(root))) {
+          for (const BackendPattern& pattern : each.patterns) {
+            candidates.add(*backend, pattern, match);
+          }
         }
       }
     }
@@ -124,7 +157,8 @@ std::vector<std::int64_t> values_crossing(const Program& program) {
   return crossing;
 }
 
-/// Ascending, with both ends of the program.
+}  // namespace
+
 std::vector<std::size_t> cut_places(const Program& program, std::int64_t parts) {
   const std::size_t count = program.nodes.size();
   const std::vector<std::int64_t> crossing = values_crossing(program);
@@ -141,14 +175,10 @@ std::vector<std::size_t> cut_places(const Program& program, std::int64_t parts) 
   return {places.begin(), places.end()};
 }
 
-}  // namespace
-
 std::vector<KernelCandidate> region_candidates(const FixedProgram& fixed,
                                                const std::vector<FoundBackend>& backends,
-                                               std::int64_t parts) {
+                                               const std::vector<std::size_t>& places) {
   std::vector<KernelCandidate> candidates;
-  if (parts == 0 || fixed.program.nodes.empty()) return candidates;
-  const std::vector<std::size_t> places = cut_places(fixed.program, parts);
   for (std::size_t from = 0; from + 1 < places.size(); ++from) {
     for (std::size_t to = from + 1; to < places.size(); ++to) {
       KernelCandidate candidate;

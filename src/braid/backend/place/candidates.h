@@ -30,11 +30,14 @@ std::vector<KernelCandidate> kernel_candidates(const FixedProgram& fixed,
                                                const ProgramOpGraph& graph,
                                                const std::vector<FoundBackend>& backends);
 
-/// Regions of backends between `parts` places at most where a single tensor goes from the nodes
-/// before to those behind: every run of parts that a backend's regions accept, the whole program
-/// too. Places are spread evenly over the nodes. Empty where `parts` is 0.
+/// Where a single tensor goes from the nodes before to those behind, by the number of nodes before
+/// it: `parts` - 1 such places at most, spread evenly over the nodes, and both ends. Ascending.
+std::vector<std::size_t> cut_places(const Program& program, std::int64_t parts);
+
+/// Regions of backends between places: every run of parts that a backend's regions accept, the
+/// whole program too, in order of where they begin and end.
 std::vector<KernelCandidate> region_candidates(const FixedProgram& fixed,
                                                const std::vector<FoundBackend>& backends,
-                                               std::int64_t parts);
+                                               const std::vector<std::size_t>& places);
 
 }  // namespace braid

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "braid/backend/place/placed_program.h"
+#include "braid/backend/place/region_search.h"
 #include "braid/base/error.h"
 #include "braid/program/tensor_difference.h"
 
@@ -67,6 +68,10 @@ NetworkAnswer all_ways(const FixedProgram& fixed, const std::vector<FoundBackend
     ProgramPlacement mixed = place_program(fixed, backends, store, options);
     answer.region_kernels = mixed.kernels - answer.ways.front().placement.kernels;
     answer.regions_measured = mixed.measured;
+    if (options.evolved_regions > 0) {
+      mixed = evolved_placement(fixed, backends, store, options, mixed);
+      answer.evolved_measured = mixed.measured;
+    }
     if (holds_region(mixed, backends)) {
       answer.ways.push_back({Kind::mix, "mix with regions", std::move(mixed), {}, {}});
     }

@@ -32,6 +32,7 @@ struct NetworkAnswer {
   std::vector<std::string> left_out;  ///< Libraries that do not run the whole network, and why.
   std::int64_t region_kernels = 0;    ///< Regions that the mix with regions could hold.
   std::int64_t regions_measured = 0;  ///< Of these, measured now.
+  std::int64_t evolved_measured = 0;  ///< Of smaller parts (region_search.h), measured now.
 };
 
 /// Places a network on all backends together, on these and regions of them (`region_parts` of the

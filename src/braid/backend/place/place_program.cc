@@ -1,14 +1,10 @@
 #include "braid/backend/place/place_program.h"
 
-#include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
-#include "braid/backend/place/candidate_costs.h"
-#include "braid/backend/place/candidates.h"
-#include "braid/backend/place/placement_problem.h"
-#include "braid/backend/placement/cheapest_placement.h"
+#include "braid/backend/place/program_placer.h"
 #include "braid/base/index.h"
 
 namespace braid {
@@ -22,45 +18,12 @@ std::vector<std::string> operator_names(const FixedProgram& fixed, const PlacedG
 
 ProgramPlacement place_program(const FixedProgram& fixed, const std::vector<FoundBackend>& backends,
                                CostStore* store, const PlaceOptions& options) {
-  ProgramPlacement result;
-  const ProgramOpGraph graph = op_graph_of(fixed.program);
-  std::vector<KernelCandidate> candidates = kernel_candidates(fixed, graph, backends);
-  for (KernelCandidate& each : region_candidates(fixed, backends, options.region_parts)) {
-    candidates.push_back(std::move(each));
+  std::vector<KernelCandidate> regions;
+  if (options.region_parts > 0 && !fixed.program.nodes.empty()) {
+    regions = region_candidates(fixed, backends, cut_places(fixed.program, options.region_parts));
   }
-  result.candidates = static_cast<std::int64_t>(candidates.size());
-  CandidateCosts costs(fixed, graph, candidates, store, options, result);
-  const LaidValues laid = laid_values(fixed, graph, candidates);
-  PlacementProblem problem = placement_problem(fixed, graph, candidates, laid);
-  problem.cost_s = [&](std::size_t candidate) { return costs.cost_s(candidate); };
-  problem.cost_per_kernel_s = options.cost_per_kernel_s;
-  const auto turning_s = [&](std::int32_t value, int from, int to) {
-    return costs.turning_s(fixed.forms[at(laid.values[at(value)])], all_layouts[at(from)],
-                           all_layouts[at(to)]);
-  };
-  problem.values.turn_s = turning_s;
-  const auto placement = cheapest_placement(problem);
-  result.kernels = costs.kernels();
-  assert(placement);  // Reference kernels cover every node.
-  for (const std::size_t chosen : placement->candidates) {
-    const KernelCandidate& each = candidates[chosen];
-    const bool reference = each.backend == nullptr;
-    result.groups.push_back(
-        {reference ? "reference" : each.backend->name,
-         reference ? fixed.program.nodes[at(each.nodes.front())].operation : each.pattern->name,
-         each.nodes, costs.cost_s(chosen), each.layouts});
-    result.predicted_s += result.groups.back().cost_s;
-  }
-  for (const FormatTurn& each : placement->turns) {
-    result.turns.push_back({laid.values[at(each.value)], all_layouts[at(each.from)],
-                            all_layouts[at(each.to)], turning_s(each.value, each.from, each.to)});
-    result.predicted_s += result.turns.back().cost_s;
-  }
-  // A group runs when its root does: all that it reads are roots before.
-  std::sort(
-      result.groups.begin(), result.groups.end(),
-      [](const PlacedGroup& a, const PlacedGroup& b) { return a.nodes.back() < b.nodes.back(); });
-  return result;
+  ProgramPlacer placer(fixed, backends, std::move(regions), store, options);
+  return placer.answer(placer.placed());
 }
 
 std::optional<ProgramPlacement> whole_placement(const FixedProgram& fixed, const Backend& backend,

@@ -17,8 +17,10 @@ struct PlaceOptions {
   double cost_per_kernel_s = 0;  ///< What starting a kernel takes beside its measured time.
   double kernel_limit_s = 30;    ///< After which a kernel that is measured is taken to hang.
   /// Into how many parts a program is cut at most for regions of backends
-  /// (region_candidates()); 0: kernels alone.
+  /// (region_candidates()), all of which are measured; 0: kernels alone.
   std::int64_t region_parts = 0;
+  /// So many regions of smaller parts are measured at most (region_search.h).
+  std::int64_t evolved_regions = 0;
 };
 
 /// Some nodes of a program and the kernel that computes them together.

@@ -61,9 +61,12 @@ std::string search_text(const PlacementReport& report) {
   if (skipped > 0) text += fmt::format(", {} that no fastest mix can hold not measured", skipped);
   text += ".\n";
   if (report.answer.region_kernels > 0) {
-    text += fmt::format("So could {}: {} measured now.\n",
-                        counted(report.answer.region_kernels, "region"),
-                        report.answer.regions_measured);
+    text += fmt::format(
+        "So could {}: {} measured now{}.\n", counted(report.answer.region_kernels, "region"),
+        report.answer.regions_measured,
+        report.answer.evolved_measured == 0 ? ""
+                                            : fmt::format(", and {} of smaller parts, by evolution",
+                                                          report.answer.evolved_measured));
   }
   return text;
 }
