@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <iostream>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "braid/backend/backends.h"
 #include "braid/backend/executor.h"
@@ -201,7 +203,14 @@ int place(const VerbPlaceOptions& options) {
   place_options.measure.samples = options.samples;
   place_options.region_parts = options.region_parts;
   place_options.evolved_regions = options.evolved_regions;
+  const bool shows_progress = ::isatty(STDERR_FILENO) == 1;
+  if (shows_progress) {
+    place_options.progress = [](std::int64_t measured) {
+      std::cerr << fmt::format("\r{} kernels measured …\x1b[K", measured) << std::flush;
+    };
+  }
   const NetworkAnswer answer = place_network(fixed, ready.inputs, backends, &store, place_options);
+  if (shows_progress) std::cerr << "\r\x1b[K" << std::flush;
   const PlacementReport report{options.model, machine_name(), options.threads,
                                fixed,         backends,       answer};
   if (!options.out.empty()) write_file(options.out, placement_text(file_of(options, report)));

@@ -123,6 +123,7 @@ KnownAnswer CandidateCosts::answer_of(const KernelCandidate& region) {
 }
 
 void CandidateCosts::measure_all(const std::vector<Unknown>& unknown) {
+  if (options_.progress && !unknown.empty()) options_.progress(result_.measured);
   std::vector<KernelTrial> trials;
   trials.reserve(unknown.size());
   for (const Unknown& each : unknown) {

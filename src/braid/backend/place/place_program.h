@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,8 @@ struct PlaceOptions {
   std::int64_t region_parts = 0;
   /// So many regions of smaller parts are measured at most (region_search.h).
   std::int64_t evolved_regions = 0;
+  /// Told, before more are measured, how many kernels have been so far; empty: nobody is.
+  std::function<void(std::int64_t measured)> progress = {};
 };
 
 /// Some nodes of a program and the kernel that computes them together.

@@ -126,7 +126,8 @@ std::optional<HalideElement> pointwise_element(const HalideNode& node) {
   }
   const auto two = functions_of_two().find(operation);
   if (two == functions_of_two().end()) return std::nullopt;
-  if (node.operands.size() != 2 || node.call->has_attribute("axis")) {
+  if (node.operands.size() != 2 || node.call->has_attribute("axis") ||
+      node.call->broadcast(node.operands[0].shape, node.operands[1].shape) != node.shape) {
     node.call->fail("is done for two operands alone, spread from the last dimension on");
   }
   return [a = node.operands[0], b = node.operands[1],
