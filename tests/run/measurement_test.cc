@@ -118,6 +118,7 @@ TEST(TrainedTimes, ReadBackAsWrittenAndAreAveraged) {
   std::mt19937_64 random(1);
   TrainedTimesJob job;
   job.graphs = {random_branches(random, 3), random_branches(random, 4)};
+  job.batches = {1, 4};
   job.devices = 1;
   job.threads = 2;
   job.samples = 5;
@@ -125,6 +126,7 @@ TEST(TrainedTimes, ReadBackAsWrittenAndAreAveraged) {
   write_file(folder / "job.json", trained_times_job_text(job));
   const TrainedTimesJob read = read_trained_times_job(folder / "job.json");
   EXPECT_EQ(read.graphs, job.graphs);
+  EXPECT_EQ(read.batches, job.batches);
   EXPECT_EQ(trained_times_job_text(read), trained_times_job_text(job));
   const TrainedTimes first{{{1, 2}, {3, 4}}, {{4, 1}}, {{4, 3}}, "OpenBLAS"};
   const TrainedTimes second{{{3, 4}, {5, 8}}, {{4, 2}}, {{4, 5}}, "OpenBLAS"};

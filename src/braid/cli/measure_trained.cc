@@ -35,17 +35,23 @@ TrainedTimes times_of(const TrainedTimesJob& job) {
   return mean_of(times);
 }
 
-}  // namespace
-
-TrainedMachine measure_trained(std::vector<SampleOperator> operators, const DeviceSplit& split,
-                               std::int64_t samples, double cache_bytes) {
+TrainedTimesJob job_of(const DeviceSplit& split, std::int64_t samples, double cache_bytes) {
   TrainedTimesJob job;
-  for (const SampleOperator& each : operators) job.graphs.push_back(each.graph);
   job.devices = split.devices;
   job.processes = std::max<std::int64_t>(2, split.devices);
   job.threads = split.threads;
   job.samples = samples;
   job.cache_bytes = cache_bytes;
+  return job;
+}
+
+}  // namespace
+
+TrainedMachine measure_trained(std::vector<SampleOperator> operators, const DeviceSplit& split,
+                               std::int64_t samples, double cache_bytes) {
+  TrainedTimesJob job = job_of(split, samples, cache_bytes);
+  for (const SampleOperator& each : operators) job.graphs.push_back(each.graph);
+  job.batches.assign(job.graphs.size(), 1);
   const TrainedTimes times = times_of(job);
   TrainedMachine machine;
   machine.blas = times.blas;
@@ -61,6 +67,18 @@ TrainedMachine measure_trained(std::vector<SampleOperator> operators, const Devi
     machine.messages.push_back({messages * each.bytes / job.processes, each.time_s, messages});
   }
   return machine;
+}
+
+std::vector<TrainedTime> measure_layers(const std::vector<TrainedLayer>& layers,
+                                        const DeviceSplit& split, std::int64_t samples,
+                                        double cache_bytes) {
+  TrainedTimesJob job = job_of(split, samples, cache_bytes);
+  for (const TrainedLayer& each : layers) {
+    job.graphs.push_back(each.graph);
+    job.batches.push_back(each.batch);
+  }
+  job.largest_bytes = 4;  // Messages are not asked for.
+  return times_of(job).graphs;
 }
 
 }  // namespace braid

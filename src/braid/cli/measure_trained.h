@@ -6,6 +6,7 @@
 
 #include "braid/machine/measure_links.h"
 #include "braid/machine/measure_operators.h"
+#include "braid/run/trained_times.h"
 
 namespace braid {
 
@@ -22,5 +23,16 @@ struct TrainedMachine {
 /// `cache_bytes`. Throws Error where braid was built without, and when a process fails.
 TrainedMachine measure_trained(std::vector<SampleOperator> operators, const DeviceSplit& split,
                                std::int64_t samples, double cache_bytes);
+
+/// A layer's graph, and how many times its samples pass through it at once.
+struct TrainedLayer {
+  Graph graph;
+  std::int64_t batch = 1;
+};
+
+/// Passes of such layers alone, by all devices at once. Throws Error as above.
+std::vector<TrainedTime> measure_layers(const std::vector<TrainedLayer>& layers,
+                                        const DeviceSplit& split, std::int64_t samples,
+                                        double cache_bytes);
 
 }  // namespace braid

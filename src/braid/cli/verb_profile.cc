@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <iostream>
 #include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -8,12 +10,14 @@
 #include "braid/cli/count_option.h"
 #include "braid/cli/dim_option.h"
 #include "braid/cli/job_options.h"
+#include "braid/cli/measure_profile.h"
 #include "braid/cli/text_option.h"
 #include "braid/cli/verb.h"
 #include "braid/cli/verbs.h"
 #include "braid/cli/written.h"
 #include "braid/frontend/model.h"
 #include "braid/graph/working_precision.h"
+#include "braid/machine/machine_facts.h"
 #include "braid/planners/trainer_choice.h"
 #include "braid/profile/estimator.h"
 #include "braid/profile/profile_json.h"
@@ -23,7 +27,8 @@ namespace {
 
 struct ProfileVerbOptions {
   std::string model, cluster, chip, trainer, precision, sharding = "manual", output = "-";
-  std::int64_t seq_len = 0;
+  std::int64_t seq_len = 0, samples = 11;
+  bool measure = false;
   std::vector<std::string> dims;
   std::vector<std::string> tp = {"1"}, cp = {"1"}, ep = {"1"}, micro_batch = {"1"};
 };
@@ -74,6 +79,45 @@ std::vector<Execution> executions_of(const ProfileVerbOptions& options, std::int
   return executions;
 }
 
+/// Throws Error for a profile that cannot be measured on this machine.
+LayerMeasurement measurement_of(const ProfileVerbOptions& options, const System& system,
+                                const Precision& precision) {
+  for (const auto& [name, degrees] :
+       {std::pair("--tp", &options.tp), std::pair("--cp", &options.cp),
+        std::pair("--ep", &options.ep)}) {
+    if (*degrees == std::vector<std::string>{"1"}) continue;
+    throw Error(fmt::format("--measure with {}: layers are measured whole", name), "leave it out");
+  }
+  if (precision.activation != Dtype::f32) {
+    throw Error("--measure: passes are measured in fp32", "give --precision fp32");
+  }
+  const MachineFacts facts = machine_facts();
+  if (system.device_count > facts.cores) {
+    throw Error(fmt::format("--measure: {} has {} devices, and this machine {} cores", system.name,
+                            system.device_count, facts.cores),
+                "give --cluster the file that braid measure wrote on this machine");
+  }
+  LayerMeasurement how;
+  how.split.devices = system.device_count;
+  how.split.threads = facts.cores / system.device_count;
+  how.samples = options.samples;
+  how.cache_bytes = facts.cache_bytes;
+  return how;
+}
+
+/// Says which layers were not.
+void measure(const Graph& model, const LayerMeasurement& how, Profile& profile) {
+  const std::vector<std::string> estimated = measure_profile(profile, model, how);
+  profile.provenance = fmt::format("measured: libtorch on {}", machine_facts().processor);
+  for (const std::string& each : estimated) {
+    std::cerr << "Not measured but estimated: " << each << "\n";
+  }
+  if (!estimated.empty()) {
+    profile.provenance +=
+        fmt::format("; {} of {} kinds of layers estimated", estimated.size(), profile.kinds.size());
+  }
+}
+
 int run(const ProfileVerbOptions& options) {
   const System system = load_devices(options.cluster, options.chip);
   const Precision precision = job_precision(options.precision, system);
@@ -93,10 +137,12 @@ int run(const ProfileVerbOptions& options) {
   SpaceOptions space;
   set_trainer(choose_trainer(options.trainer, TrainerNeeds{&job, &system, &space, {}}), system, job,
               space);
+  const Graph model = graph;  // Trainers' own kernels are not what is measured.
   adapt_graph(job.trainer.does, graph);
   Profile profile = estimate_profile(graph, executions, job.precision,
                                      adapted_system(job.trainer.does, system), job.sharding);
   profile.trainer = job.trainer.name;
+  if (options.measure) measure(model, measurement_of(options, system, job.precision), profile);
   write_file(options.output, to_text(to_json(profile)));
   say_written(
       {"Profile", options.output, "plan from it with: braid plan --profile " + options.output});
@@ -139,6 +185,10 @@ Run add_profile(CLI::App& app) {
                   "Sharding over tensor parallel ranks: as the model says (manual), or also the "
                   "best that a search finds (auto)")
       .one_of({"manual", "auto"});
+  verb.add_flag("--measure", options->measure,
+                "Measure the layers on this machine, forward and back as braid run does them");
+  add_count(verb, "--samples", options->samples, 3, 1000,
+            "With --measure: how often each layer is timed (default: 11)");
   add_output_file(verb, "-o,--out", options->output,
                   "Write the profile here (default: standard output)");
   return [options] { return run(*options); };

@@ -46,6 +46,7 @@ std::string trained_times_job_text(const TrainedTimesJob& job) {
   json["timeout_s"] = job.timeout_s;
   json["graphs"] = Json::array();
   for (const Graph& each : job.graphs) json["graphs"].push_back(to_json(each));
+  json["batches"] = job.batches;
   return to_text(json);
 }
 
@@ -61,6 +62,9 @@ TrainedTimesJob read_trained_times_job(const std::string& file) {
   job.largest_bytes = root["largest_bytes"].as_int_in(4, std::int64_t{1} << 32);
   job.timeout_s = root["timeout_s"].as_double();
   for (const Value& each : root["graphs"].elements()) job.graphs.push_back(graph_from_json(each));
+  for (const Value& each : root["batches"].elements()) {
+    job.batches.push_back(each.as_int_in(1, std::int64_t{1} << 30));
+  }
   return job;
 }
 

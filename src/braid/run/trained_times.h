@@ -11,6 +11,7 @@ namespace braid {
 /// What processes are told to measure together: layers as `braid run` trains them, and messages.
 struct TrainedTimesJob {
   std::vector<Graph> graphs;  ///< Of one layer each, measured by all of the first `devices`.
+  std::vector<std::int64_t> batches;  ///< By graph: so many times its samples at once.
   std::int64_t processes = 2;
   std::int64_t devices = 2;
   std::int64_t threads = 1;  ///< Of each process.

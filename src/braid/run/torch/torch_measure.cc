@@ -37,7 +37,8 @@ double median(std::vector<double> samples) {
 /// has memory of its own, so that the caches hold of each what they hold of it in a run.
 class MeasuredLayers {
  public:
-  MeasuredLayers(const Graph& graph, double cache_bytes) : model_(layered_program(graph)) {
+  MeasuredLayers(const Graph& graph, std::int64_t batch, double cache_bytes)
+      : model_(layered_program(graph)) {
     const Program& program = model_.program;
     check_operations(program);
     alike_.resize(program.values.size());
@@ -48,7 +49,7 @@ class MeasuredLayers {
     for (const ProgramInput& each : program.inputs) {
       if (!each.shape || !is_real(each.type)) throw Error(graph.name + " is fed no numbers");
       Shape sizes = *each.shape;
-      sizes.insert(sizes.begin(), 1);
+      sizes.insert(sizes.begin(), batch);
       alike_[at(each.value)] = {torch::randn(sizes), true};
     }
     layers_.push_back(with_weights());
@@ -127,8 +128,9 @@ class MeasuredLayers {
 
 }  // namespace
 
-TrainedTime measured_layer(const Graph& graph, std::int64_t samples, double cache_bytes) {
-  MeasuredLayers layers(graph, cache_bytes);
+TrainedTime measured_layer(const Graph& graph, std::int64_t batch, std::int64_t samples,
+                           double cache_bytes) {
+  MeasuredLayers layers(graph, batch, cache_bytes);
   const double start_s = now_s();
   for (std::int64_t i = 0; i < kWarmUps; ++i) layers.pass();
   std::vector<double> forward_s, backward_s;

@@ -168,11 +168,12 @@ void measure_machine(const std::string& folder, std::int32_t rank) {
                 job.timeout_s);
   TrainedTimes times;
   times.blas = loaded_blas().name;
-  for (const Graph& graph : job.graphs) {
+  for (std::size_t g = 0; g < job.graphs.size(); ++g) {
     // All devices are at work while one is measured.
     link->sum_of_all(0);
     if (rank >= job.devices) continue;
-    times.graphs.push_back(measured_layer(graph, job.samples, job.cache_bytes));
+    times.graphs.push_back(
+        measured_layer(job.graphs[g], job.batches[g], job.samples, job.cache_bytes));
   }
   measure_messages(*link, rank, job, times);
   write_file(trained_times_file(folder, rank), trained_times_text(times));
