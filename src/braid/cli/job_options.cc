@@ -37,13 +37,13 @@ constexpr const char* kSystem = "System";
 constexpr const char* kDegrees = "Degrees";
 constexpr const char* kSearch = "Search";
 constexpr const char* kOutput = "Output";
-constexpr const char* kSeldom = "Seldom needed";
 constexpr int kMostDegree = 1 << 24;
 
 struct DegreeOption {
   const char* name;
   Degrees JobOptions::*degrees;
   const char* what;
+  bool is_usual = true;  ///< Most who plan state it, or at least its list.
 };
 constexpr DegreeOption kDegreeOptions[] = {
     {"tp", &JobOptions::tp, "tensor parallel degree"},
@@ -51,7 +51,7 @@ constexpr DegreeOption kDegreeOptions[] = {
     {"dp", &JobOptions::dp, "data parallel degree"},
     {"cp", &JobOptions::cp, "context parallel degree"},
     {"ep", &JobOptions::ep, "expert parallel degree"},
-    {"vp", &JobOptions::vp, "model chunks per stage"},
+    {"vp", &JobOptions::vp, "model chunks per stage", false},
     {"micro-batch", &JobOptions::micro_batch, "samples per micro-batch"},
 };
 
@@ -88,16 +88,16 @@ void add_system(Verb& app, JobOptions& o) {
   add_text(app, "--cluster", o.cluster,
            "NAME, NAME:64 (devices), NAME:8nodes, or a YAML file; A:2nodes+B:1nodes mixes")
       .group(kSystem);
-  add_text(app, "--chip", o.chip, "A single device instead of a cluster").group(kSystem);
+  add_text(app, "--chip", o.chip, "A single device instead of a cluster").group(kSeldom);
   add_text(app, "--max-memory", o.max_memory, "Use no more device memory than this, e.g. '40 GiB'")
-      .group(kSystem);
+      .group(kSeldom);
   add_text(app, "--calibration", o.calibration,
            "Achieved efficiencies of your own cluster, from braid calibrate --out")
       .group(kSeldom);
 }
 
 /// The schedules of all planners, and what single ones take beside them.
-void add_schedule(Verb& app, JobOptions& o) {
+void add_schedule(Verb& app, JobOptions& o, bool states_one) {
   std::string description = "The schedule";
   std::vector<std::string> words = {"gpipe", "1f1b", "interleaved"};
   std::vector<std::string> own;
@@ -117,7 +117,7 @@ void add_schedule(Verb& app, JobOptions& o) {
          },
          description)
       .one_of(words)
-      .group(kDegrees);
+      .group(states_one ? kDegrees : kSeldom);
 }
 
 void add_form(Verb& app, JobOptions& o, bool states_one) {
@@ -128,7 +128,7 @@ void add_form(Verb& app, JobOptions& o, bool states_one) {
     const VerbOption added =
         add_degrees(app, "--" + name, degrees,
                     "The " + what + (states_one ? "" : ", or several to choose from: 1,2,4"))
-            .group(kDegrees);
+            .group(states_one || option.is_usual ? kDegrees : kSeldom);
     if (states_one) added.type_name("N");
     add_count(app, "--max-" + name, 1, kMostDegree, "Upper limit of the " + what,
               [&degrees](std::int64_t most) {
@@ -140,7 +140,7 @@ void add_form(Verb& app, JobOptions& o, bool states_one) {
       .one_of({"none", "selective", "full"})
       .group(kDegrees);
   add_count(app, "--zero", o.zero, 0, 3, "The ZeRO stage, 0 to 3").group(kDegrees);
-  add_schedule(app, o);
+  add_schedule(app, o, states_one);
   app.add_option("--sequence-parallel", o.sequence_parallel,
                  "Whether tensor parallel ranks shard the tokens between layers")
       .one_of({"on", "off"})
@@ -182,10 +182,10 @@ void add_job_options(Verb& app, JobOptions& o, bool states_one) {
                           : "Never move state to host memory")
       .group(kSearch);
   app.add_flag("--all-devices", o.all_devices, "Leave no device idle, even where that is faster")
-      .group(kSearch);
+      .group(kSeldom);
   add_count(app, "--budget", o.budget, 1, std::int64_t{1} << 40,
             "Stop after this many timed configurations")
-      .group(kSearch);
+      .group(kSeldom);
   add_count(app, "--threads", o.threads, 1, 1024, "Worker threads (results do not depend on it)")
       .group(kSeldom);
   app.add_flag("--progress", o.progress, "Show progress even when stderr is no terminal")

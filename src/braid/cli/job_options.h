@@ -12,6 +12,9 @@
 
 namespace braid {
 
+/// The heading of options that --help leaves out.
+inline constexpr const char* kSeldom = "Seldom needed";
+
 /// What the verbs that plan have in common on their command line.
 struct JobOptions {
   std::string model, cluster, chip, precision, max_memory, calibration;

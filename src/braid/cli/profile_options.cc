@@ -8,6 +8,7 @@
 #include "braid/base/error.h"
 #include "braid/base/quantity.h"
 #include "braid/cli/count_option.h"
+#include "braid/cli/job_options.h"
 #include "braid/cli/text_option.h"
 #include "braid/planners/piper/variants.h"
 
@@ -22,7 +23,7 @@ void add_profile_options(Verb& app, ProfileOptions& o) {
   add_texts(app, "--profile", o.profiles,
             "Plan from this profile (braid's, Piper's or Phaze's format) instead of a model; one "
             "for each micro-batch size in Phaze's")
-      .group("Job");
+      .group(kSeldom);
   const std::size_t before = app.options().size();
   add_count(app, "--devices", o.devices, 1, kMostPiperDevices, "Devices (default: the file's)");
   add_count(app, "--max-microbatches", o.micro_batches, 1, kMostPiperDevices,

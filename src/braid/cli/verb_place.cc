@@ -1,7 +1,7 @@
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <iostream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -203,14 +203,15 @@ int place(const VerbPlaceOptions& options) {
   place_options.measure.samples = options.samples;
   place_options.region_parts = options.region_parts;
   place_options.evolved_regions = options.evolved_regions;
-  const bool shows_progress = ::isatty(STDERR_FILENO) == 1;
+  const bool shows_progress = isatty(STDERR_FILENO) != 0 && !options.json;
   if (shows_progress) {
     place_options.progress = [](std::int64_t measured) {
-      std::cerr << fmt::format("\r{} kernels measured …\x1b[K", measured) << std::flush;
+      fmt::print(stderr, "\r{} kernels measured …\x1b[K", measured);
+      std::fflush(stderr);
     };
   }
   const NetworkAnswer answer = place_network(fixed, ready.inputs, backends, &store, place_options);
-  if (shows_progress) std::cerr << "\r\x1b[K" << std::flush;
+  if (shows_progress) fmt::print(stderr, "\r\x1b[K");
   const PlacementReport report{options.model, machine_name(), options.threads,
                                fixed,         backends,       answer};
   if (!options.out.empty()) write_file(options.out, placement_text(file_of(options, report)));

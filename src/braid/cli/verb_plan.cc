@@ -155,7 +155,7 @@ Run add_plan(CLI::App& app) {
       .group("Output");
   add_output_file(verb, "--save-all", options->save_all,
                   "Write all plans that are shown into this folder: plan-1.json …")
-      .group("Output");
+      .group(kSeldom);
   add_run_cost_options(verb, options->run);
   verb.option("MODEL").required(false);
   add_profile_options(verb, options->profile);
