@@ -104,7 +104,9 @@ std::vector<Measurement> measure(std::span<const std::function<void()>> tasks,
   std::vector<std::vector<double>> samples_s(tasks.size());
   for (std::int64_t round = 0; round < options.samples; ++round) {
     for (std::size_t i = 0; i < tasks.size(); ++i) {
-      if (round < rounds[i]) samples_s[i].push_back(seconds_of(tasks[i], runs[i]));
+      if (round >= rounds[i]) continue;
+      if (options.runs_before_sample > 0) seconds_of(tasks[i], options.runs_before_sample);
+      samples_s[i].push_back(seconds_of(tasks[i], runs[i]));
     }
   }
   std::vector<Measurement> results;

@@ -13,6 +13,9 @@ struct MeasureOptions {
   /// A sample is as many runs as take about this long together, so that the clock's grain and its
   /// call do not count.
   double sample_s = 1e-3;
+  /// Runs before each sample that do not count: a task finds the caches as it has left them itself,
+  /// not as its rivals have.
+  std::int64_t runs_before_sample = 0;
   /// What a task may take in all: slow ones get fewer samples, but three.
   double most_s = 10;
 };
