@@ -104,7 +104,7 @@ std::optional<HalideStage> convolution_stage(const HalideNode& node, const Halid
       {}, padded_image(x, window), machine, sizes[0], sizes[0] / groups, window.out.back(), tile};
   int channels = tile.rows;
   while (loops.group_channels % channels != 0) --channels;
-  const Halide::Buffer<float> weights = packed_weights(*weight, channels);
+  const Halide::ImageParam weights = node.constants->add(packed_weights(*weight, channels));
   const std::size_t spatial = window.in.size();
   Halide::Region ranges;
   for (std::size_t d = spatial; d-- > 0;)

@@ -16,33 +16,59 @@ using Halide::Var;
 /// Sizes as Halide has them: the innermost first.
 std::vector<int> halide_sizes(const Shape& shape) { return {shape.rbegin(), shape.rend()}; }
 
-/// A compiled loop nest.
+int stride(const std::vector<int>& sizes, std::size_t dimension) {
+  int numbers = 1;
+  for (std::size_t d = 0; d < dimension; ++d) numbers *= sizes[d];
+  return numbers;
+}
+
+/// A compiled loop nest. It is called directly: what the library does around a call takes longer
+/// than many kernels.
 class HalideKernel : public ComputeKernel {
  public:
-  HalideKernel(Halide::Pipeline pipeline, std::vector<Halide::ImageParam> inputs,
-               std::vector<std::shared_ptr<const DenseTensor>> constants, Halide::Target target)
-      : pipeline_(std::move(pipeline)),
-        inputs_(std::move(inputs)),
-        constants_(std::move(constants)),
-        target_(std::move(target)) {
-    pipeline_.compile_jit(target_);
+  /// Parameters are those of the job's inputs, then the constants'.
+  HalideKernel(Halide::Pipeline pipeline, const std::vector<Halide::ImageParam>& inputs,
+               HalideConstants constants, std::vector<std::shared_ptr<const DenseTensor>> weights,
+               const Halide::Target& target)
+      : constants_(std::move(constants)), weights_(std::move(weights)) {
+    std::vector<Halide::Argument> arguments;
+    for (const auto* list : {&inputs, &constants_.parameters()}) {
+      for (const Halide::ImageParam& each : *list) arguments.push_back(each);
+    }
+    const Halide::Module module = pipeline.compile_to_module(arguments, "braid_kernel", target);
+    code_ = Halide::Internal::JITModule(module, module.get_function_by_name("braid_kernel"));
+    function_ = code_.argv_function();
   }
 
   void run(std::span<const DenseTensor* const> inputs, DenseTensor& output) override {
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      // Only read, but buffers have no other way to say that.
-      auto* data = const_cast<float*>(inputs[i]->as<float>().data());
-      inputs_[i].set(Halide::Buffer<float>(data, halide_sizes(inputs[i]->shape)));
-    }
-    Halide::Buffer<float> out(output.as<float>().data(), halide_sizes(output.shape));
-    pipeline_.realize(out, target_);
+    if (buffers_.empty()) bind(inputs, output);
+    for (std::size_t i = 0; i < inputs.size(); ++i) set_data(buffers_[i], inputs[i]->data.data());
+    set_data(buffers_.back(), output.data.data());
+    if (function_(arguments_.data()) != 0) throw Error("a loop nest of Halide has failed");
   }
 
  private:
-  Halide::Pipeline pipeline_;
-  std::vector<Halide::ImageParam> inputs_;
-  std::vector<std::shared_ptr<const DenseTensor>> constants_;  ///< That the loops read.
-  Halide::Target target_;
+  static void set_data(Halide::Runtime::Buffer<float>& buffer, const std::byte* data) {
+    // What is only read is not written, but buffers have no other way to say that.
+    buffer.raw_buffer()->host = reinterpret_cast<std::uint8_t*>(const_cast<std::byte*>(data));
+  }
+
+  /// Buffers for the sizes, which are the same at every call.
+  void bind(std::span<const DenseTensor* const> inputs, const DenseTensor& output) {
+    for (const DenseTensor* each : inputs) {
+      buffers_.emplace_back(static_cast<float*>(nullptr), halide_sizes(each->shape));
+    }
+    for (const Halide::Buffer<float>& each : constants_.numbers()) buffers_.push_back(*each.get());
+    buffers_.emplace_back(static_cast<float*>(nullptr), halide_sizes(output.shape));
+    for (Halide::Runtime::Buffer<float>& each : buffers_) arguments_.push_back(each.raw_buffer());
+  }
+
+  HalideConstants constants_;
+  std::vector<std::shared_ptr<const DenseTensor>> weights_;  ///< That constants are views of.
+  Halide::Internal::JITModule code_;
+  Halide::Internal::JITModule::argv_wrapper function_ = nullptr;
+  std::vector<Halide::Runtime::Buffer<float>> buffers_;  ///< Of inputs, constants and the output.
+  std::vector<const void*> arguments_;
 };
 
 /// Puts a job's nodes together, one after the other.
@@ -67,17 +93,11 @@ class Network {
       output.output_buffer().dim(static_cast<int>(d)).set_bounds(0, sizes[d]);
       output.output_buffer().dim(static_cast<int>(d)).set_stride(stride(sizes, d));
     }
-    return std::make_unique<HalideKernel>(Halide::Pipeline(output), inputs_, constants_,
-                                          machine_.target);
+    return std::make_unique<HalideKernel>(Halide::Pipeline(output), inputs_, std::move(constants_),
+                                          std::move(weights_), machine_.target);
   }
 
  private:
-  static int stride(const std::vector<int>& sizes, std::size_t dimension) {
-    int numbers = 1;
-    for (std::size_t d = 0; d < dimension; ++d) numbers *= sizes[d];
-    return numbers;
-  }
-
   void add_constant(std::size_t value) {
     HalideTensor& tensor = tensors_[value];
     tensor.constant = job_.region.values[value].constant;
@@ -89,22 +109,21 @@ class Network {
       };
       return;
     }
-    constants_.push_back(tensor.constant);
+    weights_.push_back(tensor.constant);
     auto* data = const_cast<float*>(tensor.constant->as<float>().data());
-    const Halide::Buffer<float> buffer(data, halide_sizes(tensor.shape));
-    tensor.element = [buffer](const HalideExprs& c) {
-      return buffer(HalideExprs(c.rbegin(), c.rend()));
+    const Halide::Buffer<float> numbers(data, halide_sizes(tensor.shape));
+    // Only those that are read are parameters: of some, loops read a packed form.
+    const auto parameter = std::make_shared<std::optional<Halide::ImageParam>>();
+    tensor.element = [parameter, numbers, constants = &constants_](const HalideExprs& c) {
+      if (!*parameter) *parameter = constants->add(numbers);
+      return (**parameter)(HalideExprs(c.rbegin(), c.rend()));
     };
   }
 
   void add_input(std::size_t value) {
     HalideTensor& tensor = tensors_[value];
     tensor.is_direct = true;
-    const std::vector<int> sizes = halide_sizes(tensor.shape);
-    Halide::ImageParam input(Halide::Float(32), static_cast<int>(sizes.size()));
-    for (std::size_t d = 0; d < sizes.size(); ++d) {
-      input.dim(static_cast<int>(d)).set_bounds(0, sizes[d]).set_stride(stride(sizes, d));
-    }
+    const Halide::ImageParam input = halide_parameter(halide_sizes(tensor.shape));
     inputs_.push_back(input);
     tensor.element = [input](const HalideExprs& c) {
       return input(HalideExprs(c.rbegin(), c.rend()));
@@ -131,6 +150,7 @@ class Network {
     }
     const NodeCall call(job_.region, node, constants);
     each.call = &call;
+    each.constants = &constants_;
     each.shape = result.shape;
     std::optional<HalideElement> element = pointwise_element(each);
     if (!element) element = movement_element(each);
@@ -174,11 +194,28 @@ class Network {
   HalideTile tile_;
   std::vector<HalideTensor> tensors_;  ///< By value of the region.
   std::vector<Halide::ImageParam> inputs_;
-  std::vector<std::shared_ptr<const DenseTensor>> constants_;
-  HalideSchedule schedule_;  ///< Of the stage.
+  HalideConstants constants_;
+  std::vector<std::shared_ptr<const DenseTensor>> weights_;  ///< That constants are views of.
+  HalideSchedule schedule_;                                  ///< Of the stage.
 };
 
 }  // namespace
+
+Halide::ImageParam halide_parameter(const std::vector<int>& sizes) {
+  Halide::ImageParam parameter(Halide::Float(32), static_cast<int>(sizes.size()));
+  for (std::size_t d = 0; d < sizes.size(); ++d) {
+    parameter.dim(static_cast<int>(d)).set_bounds(0, sizes[d]).set_stride(stride(sizes, d));
+  }
+  return parameter;
+}
+
+Halide::ImageParam HalideConstants::add(const Halide::Buffer<float>& numbers) {
+  std::vector<int> sizes;
+  for (int d = 0; d < numbers.dimensions(); ++d) sizes.push_back(numbers.dim(d).extent());
+  parameters_.push_back(halide_parameter(sizes));
+  numbers_.push_back(numbers);
+  return parameters_.back();
+}
 
 std::vector<Var> halide_variables(std::size_t rank) {
   std::vector<Var> variables;

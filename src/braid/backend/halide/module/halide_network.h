@@ -28,9 +28,28 @@ struct HalideTensor {
   std::shared_ptr<const DenseTensor> constant;
 };
 
+/// Numbers that loops read and that are known beforehand: weights as they are, or packed. They are
+/// parameters of the loops, as constants in the code would take long to compile.
+class HalideConstants {
+ public:
+  /// The parameter that stands for them, of the sizes that the buffer has.
+  Halide::ImageParam add(const Halide::Buffer<float>& numbers);
+
+  const std::vector<Halide::ImageParam>& parameters() const { return parameters_; }
+  const std::vector<Halide::Buffer<float>>& numbers() const { return numbers_; }
+
+ private:
+  std::vector<Halide::ImageParam> parameters_;
+  std::vector<Halide::Buffer<float>> numbers_;
+};
+
+/// A parameter for a buffer without gaps, with sizes from the innermost to the outermost.
+Halide::ImageParam halide_parameter(const std::vector<int>& sizes);
+
 /// A node with its operands and what it is to give.
 struct HalideNode {
   const NodeCall* call = nullptr;  ///< With its constants alone as operands.
+  HalideConstants* constants = nullptr;
   std::vector<HalideTensor> operands;
   Shape shape;  ///< Of its result.
 

@@ -58,7 +58,7 @@ Product product_of(const HalideNode& node) {
 }
 
 /// A constant second factor as panels of `width` columns, one behind the other.
-HalideTensor packed_panels(const Product& product, std::int64_t width) {
+HalideTensor packed_panels(const Product& product, std::int64_t width, HalideConstants& constants) {
   const std::span<const float> from = product.b.constant->as<float>();
   Halide::Buffer<float> panels(static_cast<int>(width), static_cast<int>(product.inner),
                                static_cast<int>(product.columns / width));
@@ -74,9 +74,8 @@ HalideTensor packed_panels(const Product& product, std::int64_t width) {
   }
   HalideTensor packed;
   packed.is_direct = true;
-  packed.element = [panels, w = static_cast<int>(width)](const HalideExprs& c) {
-    return panels(c[1] % w, c[0], c[1] / w);
-  };
+  packed.element = [parameter = constants.add(panels), w = static_cast<int>(width)](
+                       const HalideExprs& c) { return parameter(c[1] % w, c[0], c[1] / w); };
   return packed;
 }
 
@@ -143,7 +142,7 @@ std::optional<HalideStage> product_stage(const HalideNode& node, const HalideMac
   const bool packs = product.b.constant != nullptr && product.b.shape.size() == 2;
   HalideTensor b = product.b;
   if (packs && product.columns % loops.width == 0) {
-    b = packed_panels(product, loops.width);
+    b = packed_panels(product, loops.width, *node.constants);
   } else if (product.transposes_b || !product.b.is_direct) {
     loops.factor = stored_factor(product);
   }
