@@ -101,7 +101,7 @@ std::string refusal_of_form(const TrainerLimits& can, const SpaceOptions& space,
 
 std::string refusal_of_fixed(const TrainerLimits& can, const SpaceOptions& space,
                              FormTraits known) {
-  const std::string reason = refusal_of_form(can, space, known);
+  std::string reason = refusal_of_form(can, space, known);
   if (reason.empty() || !is_interleaved(space)) return reason;
   // Pipelines and interleaving may be refused where the user has named neither.
   SpaceOptions others = space;
