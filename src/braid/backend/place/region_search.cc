@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "braid/backend/place/program_placer.h"
@@ -70,11 +71,7 @@ class RegionGenes {
   }
 
  private:
-  struct Run {
-    NodeId first = 0, last = 0;
-    std::int8_t way = 0;
-    friend auto operator<=>(const Run&, const Run&) = default;
-  };
+  using Run = std::tuple<NodeId, NodeId, std::int8_t>;  ///< First and last node, and the choice.
 
   std::optional<std::vector<std::size_t>> regions_of(const Genes& genes) const {
     std::vector<std::size_t> regions;
