@@ -1,7 +1,7 @@
 #include "braid/cli/measure_profile.h"
 
 #include <map>
-#include <optional>
+#include <set>
 #include <utility>
 
 #include "braid/base/error.h"
@@ -68,9 +68,9 @@ std::vector<std::string> measure_profile(Profile& profile, const Graph& graph,
       estimated.push_back(layer.name + ": " + problem);
       continue;
     }
-    std::map<int, bool> sizes;
-    for (const Option& option : profile.kinds[kind]) sizes[option.how.micro_batch] = true;
-    for (const auto& [micro_batch, is_there] : sizes) {
+    std::set<int> sizes;
+    for (const Option& option : profile.kinds[kind]) sizes.insert(option.how.micro_batch);
+    for (const int micro_batch : sizes) {
       layers.push_back({layer, micro_batch});
       keys.emplace_back(kind, micro_batch);
     }

@@ -82,12 +82,6 @@ KnownAnswer random_answer(const KernelJob& job, std::uint64_t seed) {
 }
 
 std::string kernel_problem(ComputeKernel& kernel, const KernelJob& job,
-                           const KernelLayouts& layouts, std::span<const DenseTensor> inputs) {
-  return kernel_problem(kernel, job, layouts,
-                        {{inputs.begin(), inputs.end()}, run(job.region, inputs)});
-}
-
-std::string kernel_problem(ComputeKernel& kernel, const KernelJob& job,
                            const KernelLayouts& layouts, const KnownAnswer& known) {
   return first_problem(kernel, layouts.writes, laid_inputs(job, layouts, known.inputs),
                        {known.outputs, 1e-5});

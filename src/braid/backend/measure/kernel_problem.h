@@ -26,13 +26,10 @@ struct KnownAnswer {
 /// roots of negative ones are not, for positive inputs.
 KnownAnswer random_answer(const KernelJob& job, std::uint64_t seed);
 
-/// How a kernel's answer differs from the reference kernels' for these (plain) inputs of the job's
-/// region, or "". f32 sums in another order may differ by 10⁻⁵ of the element and of the output's
-/// greatest. The kernel runs twice, for what it keeps must not change its answer.
-std::string kernel_problem(ComputeKernel& kernel, const KernelJob& job,
-                           const KernelLayouts& layouts, std::span<const DenseTensor> inputs);
-
-/// The same where the reference kernels' answer is known.
+/// How a kernel's answer differs from the reference kernels', which is known for these (plain)
+/// inputs of the job's region, or "". f32 sums in another order may differ by 10⁻⁵ of the element
+/// and of the output's greatest. The kernel runs twice, for what it keeps must not change its
+/// answer.
 std::string kernel_problem(ComputeKernel& kernel, const KernelJob& job,
                            const KernelLayouts& layouts, const KnownAnswer& known);
 

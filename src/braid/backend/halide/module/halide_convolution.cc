@@ -18,9 +18,9 @@ using Halide::Var;
 struct ConvolutionLoops {
   Func sums, padded;
   HalideMachine machine;
-  std::int64_t out_channels = 1, group_channels = 1;  ///< All, and those of a group.
-  std::int64_t width = 1;                             ///< Of the output.
-  HalideTile tile;
+  std::int64_t group_channels = 1;  ///< Of the output.
+  std::int64_t width = 1;           ///< Of the output.
+  int vectors = 1, channels = 1;    ///< Of a tile, whose channels divide a group's.
 
   void schedule(Func& stage) {
     const std::vector<Var> v = stage.args();
@@ -28,15 +28,13 @@ struct ConvolutionLoops {
     const Var group("group"), in_group("in_group"), channel_tile("channel_tile"),
         in_channel("in_channel"), column_tile("column_tile"), in_column("in_column");
     const int vector = static_cast<int>(std::min<std::int64_t>(machine.vector, width));
-    const int vectors =
-        static_cast<int>(std::min<std::int64_t>(tile.vectors, (width + vector - 1) / vector));
-    int channels = tile.rows;
-    while (group_channels % channels != 0) --channels;
-    const auto tail = width >= vector * vectors ? Halide::TailStrategy::ShiftInwards
-                                                : Halide::TailStrategy::GuardWithIf;
+    const int across =
+        static_cast<int>(std::min<std::int64_t>(vectors, (width + vector - 1) / vector));
+    const auto tail = width >= vector * across ? Halide::TailStrategy::ShiftInwards
+                                               : Halide::TailStrategy::GuardWithIf;
     stage.split(v[channel], group, in_group, static_cast<int>(group_channels));
     stage.split(in_group, channel_tile, in_channel, channels);
-    stage.split(v[0], column_tile, in_column, vector * vectors, tail);
+    stage.split(v[0], column_tile, in_column, vector * across, tail);
     std::vector<Halide::VarOrRVar> order{in_column, in_channel, column_tile};
     for (std::size_t d = 1; d < channel; ++d) order.emplace_back(v[d]);
     order.emplace_back(channel_tile);
@@ -100,10 +98,15 @@ std::optional<HalideStage> convolution_stage(const HalideNode& node, const Halid
   const SlidingWindow window = sliding_window(*node.call, {sizes.begin() + 2, sizes.end()},
                                               {x.shape.begin() + 2, x.shape.end()});
   const std::int64_t groups = node.call->integer("group", 1);
-  ConvolutionLoops loops{
-      {}, padded_image(x, window), machine, sizes[0], sizes[0] / groups, window.out.back(), tile};
-  int channels = tile.rows;
-  while (loops.group_channels % channels != 0) --channels;
+  ConvolutionLoops loops{{},
+                         padded_image(x, window),
+                         machine,
+                         sizes[0] / groups,
+                         window.out.back(),
+                         tile.vectors,
+                         tile.rows};
+  while (loops.group_channels % loops.channels != 0) --loops.channels;
+  const int channels = loops.channels;
   const Halide::ImageParam weights = node.constants->add(packed_weights(*weight, channels));
   const std::size_t spatial = window.in.size();
   Halide::Region ranges;

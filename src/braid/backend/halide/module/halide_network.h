@@ -80,6 +80,10 @@ std::vector<Halide::Var> halide_variables(std::size_t rank);
 /// The element of a function with halide_variables().
 HalideElement element_of(const Halide::Func& function);
 
+/// The element of an operand that is spread over the result, as NumPy does: its sizes of 1 have one
+/// element.
+Halide::Expr spread_element(const HalideTensor& operand, const HalideExprs& at_result);
+
 /// What a node gives where it needs no loops of its own; nullopt for other nodes. Throws Error for
 /// attributes that are not done.
 std::optional<HalideElement> pointwise_element(const HalideNode& node);

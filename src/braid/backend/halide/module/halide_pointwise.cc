@@ -12,16 +12,6 @@ namespace {
 
 using Halide::Expr;
 
-/// Coordinates in an operand that is spread over the result: its sizes of 1 have one element.
-HalideExprs spread(const HalideExprs& at_result, const Shape& shape) {
-  HalideExprs coordinates;
-  const std::size_t shift = at_result.size() - shape.size();
-  for (std::size_t d = 0; d < shape.size(); ++d) {
-    coordinates.push_back(shape[d] == 1 ? Expr(0) : at_result[d + shift]);
-  }
-  return coordinates;
-}
-
 Expr sigmoid(const Expr& x) { return 1.0F / (1.0F + Halide::exp(-x)); }
 
 /// By exp, which has vectors where the library's tanh has none.
@@ -30,50 +20,49 @@ Expr tanh_of(const Expr& x) {
   return 1.0F - 2.0F / (1.0F + Halide::exp(2.0F * most));
 }
 
-Expr gelu(const HalideNode& node, const Expr& x) {
-  if (node.call->text("approximate", "none") == "tanh") {
+Expr gelu(const NodeCall& call, const Expr& x) {
+  if (call.text("approximate", "none") == "tanh") {
     return 0.5F * x * (1.0F + tanh_of(0.7978845608F * (x + 0.044715F * x * x * x)));
   }
   return 0.5F * x * (1.0F + Halide::erf(x * 0.7071067812F));
 }
 
-using OfOne = Expr (*)(const HalideNode&, const Expr&);
+using OfOne = Expr (*)(const NodeCall&, const Expr&);
 using OfTwo = Expr (*)(const Expr&, const Expr&);
 
 Expr real(double number) { return Expr(static_cast<float>(number)); }
 
 const std::map<std::string, OfOne, std::less<>>& functions_of_one() {
   static const std::map<std::string, OfOne, std::less<>> all{
-      {"Abs", [](const HalideNode&, const Expr& x) { return Halide::abs(x); }},
+      {"Abs", [](const NodeCall&, const Expr& x) { return Halide::abs(x); }},
       {"Elu",
-       [](const HalideNode& node, const Expr& x) {
-         const Expr below = real(node.call->real("alpha", 1)) * (Halide::exp(x) - 1.0F);
+       [](const NodeCall& call, const Expr& x) {
+         const Expr below = real(call.real("alpha", 1)) * (Halide::exp(x) - 1.0F);
          return Halide::select(x < 0.0F, below, x);
        }},
-      {"Erf", [](const HalideNode&, const Expr& x) { return Halide::erf(x); }},
-      {"Exp", [](const HalideNode&, const Expr& x) { return Halide::exp(x); }},
+      {"Erf", [](const NodeCall&, const Expr& x) { return Halide::erf(x); }},
+      {"Exp", [](const NodeCall&, const Expr& x) { return Halide::exp(x); }},
       {"Gelu", gelu},
       {"HardSigmoid",
-       [](const HalideNode& node, const Expr& x) {
-         return Halide::clamp(
-             x * real(node.call->real("alpha", 0.2)) + real(node.call->real("beta", 0.5)), 0.0F,
-             1.0F);
+       [](const NodeCall& call, const Expr& x) {
+         return Halide::clamp(x * real(call.real("alpha", 0.2)) + real(call.real("beta", 0.5)),
+                              0.0F, 1.0F);
        }},
-      {"HardSwish", [](const HalideNode&,
+      {"HardSwish", [](const NodeCall&,
                        const Expr& x) { return x * Halide::clamp(x / 6.0F + 0.5F, 0.0F, 1.0F); }},
-      {"Identity", [](const HalideNode&, const Expr& x) { return x; }},
+      {"Identity", [](const NodeCall&, const Expr& x) { return x; }},
       {"LeakyRelu",
-       [](const HalideNode& node, const Expr& x) {
-         return Halide::select(x < 0.0F, x * real(node.call->real("alpha", 0.01)), x);
+       [](const NodeCall& call, const Expr& x) {
+         return Halide::select(x < 0.0F, x * real(call.real("alpha", 0.01)), x);
        }},
-      {"Neg", [](const HalideNode&, const Expr& x) { return -x; }},
-      {"Reciprocal", [](const HalideNode&, const Expr& x) { return 1.0F / x; }},
-      {"Relu", [](const HalideNode&, const Expr& x) { return Halide::max(x, 0.0F); }},
-      {"Sigmoid", [](const HalideNode&, const Expr& x) { return sigmoid(x); }},
-      {"Sqrt", [](const HalideNode&, const Expr& x) { return Halide::sqrt(x); }},
-      {"Swish", [](const HalideNode& node,
-                   const Expr& x) { return x * sigmoid(real(node.call->real("alpha", 1)) * x); }},
-      {"Tanh", [](const HalideNode&, const Expr& x) { return tanh_of(x); }},
+      {"Neg", [](const NodeCall&, const Expr& x) { return -x; }},
+      {"Reciprocal", [](const NodeCall&, const Expr& x) { return 1.0F / x; }},
+      {"Relu", [](const NodeCall&, const Expr& x) { return Halide::max(x, 0.0F); }},
+      {"Sigmoid", [](const NodeCall&, const Expr& x) { return sigmoid(x); }},
+      {"Sqrt", [](const NodeCall&, const Expr& x) { return Halide::sqrt(x); }},
+      {"Swish", [](const NodeCall& call,
+                   const Expr& x) { return x * sigmoid(real(call.real("alpha", 1)) * x); }},
+      {"Tanh", [](const NodeCall&, const Expr& x) { return tanh_of(x); }},
   };
   return all;
 }
@@ -113,16 +102,23 @@ HalideElement clip_element(const HalideNode& node) {
 
 }  // namespace
 
+Expr spread_element(const HalideTensor& operand, const HalideExprs& at_result) {
+  HalideExprs coordinates;
+  const std::size_t shift = at_result.size() - operand.shape.size();
+  for (std::size_t d = 0; d < operand.shape.size(); ++d) {
+    coordinates.push_back(operand.shape[d] == 1 ? Expr(0) : at_result[d + shift]);
+  }
+  return operand.element(coordinates);
+}
+
 std::optional<HalideElement> pointwise_element(const HalideNode& node) {
   const std::string& operation = node.call->operation();
   if (operation == "Clip") return clip_element(node);
   const auto one = functions_of_one().find(operation);
   if (one != functions_of_one().end()) {
-    return [node, call = *node.call, function = one->second](const HalideExprs& at_result) {
-      HalideNode with_call = node;
-      with_call.call = &call;
-      return function(with_call, node.operands[0].element(at_result));
-    };
+    // Of the call only attributes are read later, which are the program's.
+    return [x = node.operands[0].element, call = *node.call, function = one->second](
+               const HalideExprs& at_result) { return function(call, x(at_result)); };
   }
   const auto two = functions_of_two().find(operation);
   if (two == functions_of_two().end()) return std::nullopt;
@@ -132,7 +128,7 @@ std::optional<HalideElement> pointwise_element(const HalideNode& node) {
   }
   return [a = node.operands[0], b = node.operands[1],
           function = two->second](const HalideExprs& at_result) {
-    return function(a.element(spread(at_result, a.shape)), b.element(spread(at_result, b.shape)));
+    return function(spread_element(a, at_result), spread_element(b, at_result));
   };
 }
 

@@ -171,11 +171,7 @@ std::optional<HalideStage> product_stage(const HalideNode& node, const HalideMac
   }
   if (node.operands.size() > 2) {
     element = [element, c = node.operands[2], beta = product.beta](const HalideExprs& place) {
-      HalideExprs coordinates;
-      for (std::size_t d = 0; d < c.shape.size(); ++d) {
-        coordinates.push_back(c.shape[d] == 1 ? Expr(0) : place[place.size() - c.shape.size() + d]);
-      }
-      return element(place) + beta * c.element(coordinates);
+      return element(place) + beta * spread_element(c, place);
     };
   }
   return HalideStage{element, [loops](Func& stage) mutable { loops.schedule(stage); }};
