@@ -30,11 +30,12 @@ struct ConvolutionLoops {
     const int vector = static_cast<int>(std::min<std::int64_t>(machine.vector, width));
     const int across =
         static_cast<int>(std::min<std::int64_t>(vectors, (width + vector - 1) / vector));
-    const auto tail = width >= vector * across ? Halide::TailStrategy::ShiftInwards
-                                               : Halide::TailStrategy::GuardWithIf;
+    const int tile_width = vector * across;
+    const auto tail = width >= tile_width ? Halide::TailStrategy::ShiftInwards
+                                          : Halide::TailStrategy::GuardWithIf;
     stage.split(v[channel], group, in_group, static_cast<int>(group_channels));
     stage.split(in_group, channel_tile, in_channel, channels);
-    stage.split(v[0], column_tile, in_column, vector * across, tail);
+    stage.split(v[0], column_tile, in_column, tile_width, tail);
     std::vector<Halide::VarOrRVar> order{in_column, in_channel, column_tile};
     for (std::size_t d = 1; d < channel; ++d) order.emplace_back(v[d]);
     order.emplace_back(channel_tile);

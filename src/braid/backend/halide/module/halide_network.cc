@@ -210,8 +210,10 @@ Halide::ImageParam halide_parameter(const std::vector<int>& sizes) {
 }
 
 Halide::ImageParam HalideConstants::add(const Halide::Buffer<float>& numbers) {
-  std::vector<int> sizes;
-  for (int d = 0; d < numbers.dimensions(); ++d) sizes.push_back(numbers.dim(d).extent());
+  std::vector<int> sizes(static_cast<std::size_t>(numbers.dimensions()));
+  for (std::size_t d = 0; d < sizes.size(); ++d) {
+    sizes[d] = numbers.dim(static_cast<int>(d)).extent();
+  }
   parameters_.push_back(halide_parameter(sizes));
   numbers_.push_back(numbers);
   return parameters_.back();
