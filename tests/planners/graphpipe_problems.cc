@@ -114,6 +114,20 @@ void add_random_strategies(std::mt19937_64& random, GraphPipeProblem& problem) {
   }
 }
 
+void add_random_experts(std::mt19937_64& random, GraphPipeProblem& problem) {
+  std::vector<double> bytes;
+  for (std::size_t k = 0; k < problem.kinds.size(); ++k) bytes.push_back(2 * pick(random, 0, 3));
+  for (std::size_t w = 0; w < problem.strategies.size(); ++w) {
+    GraphPipeStrategy& strategy = problem.strategies[w];
+    strategy.expert = pick(random, 0, 2) == 0 ? 2 : 1;
+    for (std::size_t k = 0; k < problem.kinds.size(); ++k) {
+      const auto held = bytes[k] / static_cast<double>(strategy.tensor * strategy.expert);
+      problem.kinds[k][w].expert_gradient_bytes = held;
+      problem.kinds[k][w].fixed_bytes += held;
+    }
+  }
+}
+
 void add_random_pool(std::mt19937_64& random, GraphPipeProblem& problem) {
   GraphPipePool pool = problem.pools.front();
   pool.devices = pick(random, 1, 4);
@@ -407,7 +421,9 @@ double best_of(const GraphPipeProblem& problem, const std::vector<StageSets>& pa
         for (const std::int64_t samples : problem.device_samples) {
           if (group.micro_batch % samples != 0) continue;
           for (std::size_t w = 0; w < problem.strategies.size(); ++w) {
-            const std::int64_t d = group.micro_batch / samples * problem.strategies[w].tensor;
+            const std::int64_t replicas = group.micro_batch / samples;
+            if (replicas % problem.strategies[w].expert != 0) continue;
+            const std::int64_t d = replicas * problem.strategies[w].tensor;
             std::int64_t& devices = left[static_cast<std::size_t>(problem.strategies[w].pool)];
             if (d > devices) continue;
             GraphPipeStage stage;

@@ -16,6 +16,9 @@ GraphPipeProblem random_graphpipe(std::mt19937_64& random, int most_nodes, bool 
 /// Gives its stages one to three more strategies to run, with replicas of up to three devices.
 void add_random_strategies(std::mt19937_64& random, GraphPipeProblem& problem);
 
+/// Gives its nodes weights of experts, which some strategies spread over two replicas.
+void add_random_experts(std::mt19937_64& random, GraphPipeProblem& problem);
+
 /// Gives it a further kind of devices, one to four of them with memory and bandwidth of their own,
 /// and for each of its ways one on them that takes other times.
 void add_random_pool(std::mt19937_64& random, GraphPipeProblem& problem);

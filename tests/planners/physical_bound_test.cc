@@ -9,36 +9,13 @@
 #include "braid/planners/registry.h"
 #include "braid/planners/uniform/uniform_planner.h"
 
+#include "planners/tiny_decoder.h"
 #include "planners/tiny_job.h"
 
 namespace braid {
 namespace {
 
 using test::pick;
-
-/// A transformer with a few heads, tokens and layers; often with grouped queries or experts.
-Graph tiny_decoder(std::mt19937_64& random) {
-  BlockSpec block;
-  block.hidden = 64 * pick(random, 1, 3);
-  block.attention.heads = 4;
-  block.attention.kv_heads = 1 << pick(random, 0, 2);
-  block.attention.qk_dim = block.attention.v_dim = 16;
-  block.mlp.inner = 64 * pick(random, 1, 6);
-  if (pick(random, 0, 2) == 0) {
-    block.experts.count = 4;
-    block.experts.top_k = pick(random, 1, 2);
-    block.experts.inner = 64 * pick(random, 1, 4);
-    if (pick(random, 0, 1) == 0) block.experts.shared_inner = 64;
-  }
-  DecoderSpec spec;
-  spec.name = "tiny";
-  spec.vocab = 64 * pick(random, 1, 8);
-  spec.blocks.assign(static_cast<std::size_t>(pick(random, 1, 4)), block);
-  spec.tied_embeddings = pick(random, 0, 1) == 0;
-  Graph graph = build_decoder(spec, 16);
-  find_repeated_layers(graph);
-  return graph;
-}
 
 /// Divides every bandwidth between devices by `times`.
 void slow_down(System& system, double times) {
@@ -72,7 +49,7 @@ TEST(PhysicalBound, NoPlanOfRandomJobsOnSlowNetworksBeatsIt) {
   std::array<int, 6> splits{};
   for (int trial = 0; trial < 60; ++trial) {
     const Graph graph = pick(random, 0, 1) == 0 ? test::tiny_graph(random, pick(random, 1, 5))
-                                                : tiny_decoder(random);
+                                                : test::tiny_decoder(random);
     System system = test::tiny_system(random, pick(random, 2, 8), 1e12);
     add_racks(system);
     slow_down(system, std::pow(10.0, pick(random, -1, 4)));

@@ -177,6 +177,7 @@ class BruteForce {
       for (int tp = 1; devices + tp <= p_.devices; ++tp) {
         for (std::int64_t d = p_.least_dp; d <= p_.most_dp && devices + d * tp <= p_.devices; ++d) {
           if (p_.rules.split == PiperSplit::even && p_.micro_batches % d != 0) continue;
+          if (d % p_.dp_multiple != 0) continue;
           // The published program may count more in flight than there are, which can only help a
           // heuristic.
           const std::int64_t most_suffix = std::min(p_.devices, p_.micro_batches);
@@ -282,6 +283,7 @@ PiperProblem random_piper_problem(std::mt19937_64& random, const RandomPiper& wh
   problem.rules.tensors = static_cast<PiperTensors>(roll(0, 1));
   if (roll(0, 9) == 0) problem.most_dp = roll(1, 2);
   if (roll(0, 9) == 0) problem.least_dp = roll(1, 2);
+  if (roll(0, 9) == 0) problem.dp_multiple = 2;
   if (roll(0, 9) == 0) problem.one_stage = true;
   return problem;
 }

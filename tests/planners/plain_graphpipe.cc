@@ -130,7 +130,8 @@ double plain_graphpipe_s(const GraphPipeProblem& problem, double epsilon) {
   for (const std::int32_t kind : problem.nodes) {
     const GraphPipeCost& costs = problem.kinds[static_cast<std::size_t>(kind)][0];
     high_s += costs.forward_s[0] + costs.backward_s[0] +
-              2 * costs.gradient_bytes / problem.pools.front().bandwidth_bytes_per_s;
+              2 * (costs.gradient_bytes + costs.expert_gradient_bytes) /
+                  problem.pools.front().bandwidth_bytes_per_s;
   }
   for (const GraphPipeEdge& edge : problem.edges) {
     high_s += 2 * edge.bytes / problem.pools.front().bandwidth_bytes_per_s;

@@ -16,16 +16,32 @@
 
 namespace braid::test {
 
+/// Bytes that a device sends to sum the gradients of these layers of a plan in rings, those of
+/// experts over the replicas that hold the same ones.
+inline double ring_bytes(const Plan& plan, const std::vector<std::int32_t>& layers) {
+  double bytes = 0;
+  const auto add = [&](double parameters, double replicas) {
+    bytes +=
+        2 * (replicas - 1) / replicas * parameters * bytes_per_element(plan.precision.gradient);
+  };
+  for (const std::int32_t layer : layers) {
+    const LayerCost& cost = options_of(plan.profile, layer).front().cost;
+    add(cost.dense_parameters, plan.parallel.dp);
+    add(cost.expert_parameters, static_cast<double>(plan.parallel.dp) / plan.parallel.ep);
+  }
+  return bytes;
+}
+
 /// AMP's cost of a plan, from its profile and system alone.
 inline double amp_cost_s(const Plan& plan) {
   const Parallelism& form = plan.parallel;
   double longest_s = 0, sum_s = 0, longest_sync_s = 0;
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
-    double stage_s = 0, parameters = 0;
-    for (const std::int32_t layer : plan.stages[s].chunks.front().layers) {
+    double stage_s = 0;
+    const std::vector<std::int32_t>& layers = plan.stages[s].chunks.front().layers;
+    for (const std::int32_t layer : layers) {
       const LayerCost& cost = options_of(plan.profile, layer).front().cost;
       stage_s += cost.forward.total_s() + cost.backward_s();
-      parameters += cost.dense_parameters + cost.expert_parameters;
     }
     longest_s = std::max(longest_s, stage_s);
     sum_s += stage_s;
@@ -38,9 +54,7 @@ inline double amp_cost_s(const Plan& plan) {
       slowest = std::min(slowest, link_bytes_per_s(plan.system, device(r), device(r + 1)));
     }
     if (form.dp > 1) {
-      longest_sync_s =
-          std::max(longest_sync_s, 2.0 * (form.dp - 1) / form.dp * parameters *
-                                       bytes_per_element(plan.precision.gradient) / slowest);
+      longest_sync_s = std::max(longest_sync_s, ring_bytes(plan, layers) / slowest);
     }
   }
   for (std::size_t cut = 1; cut < plan.stages.size(); ++cut) {
@@ -68,15 +82,14 @@ inline double phaze_time_s(const Plan& plan, PhazeObjective objective) {
   pipeline.pp = static_cast<int>(stages);
   pipeline.num_micro_batches = form.num_micro_batches;
   for (std::size_t s = 0; s < stages; ++s) {
-    double forward_s = sent_s(s), backward_s = sent_s(s + 1), parameters = 0;
-    for (const std::int32_t layer : plan.stages[s].chunks.front().layers) {
+    double forward_s = sent_s(s), backward_s = sent_s(s + 1);
+    const std::vector<std::int32_t>& layers = plan.stages[s].chunks.front().layers;
+    for (const std::int32_t layer : layers) {
       const LayerCost& cost = options_of(plan.profile, layer).front().cost;
       forward_s += cost.forward.total_s();
       backward_s += cost.backward_s();
-      parameters += cost.dense_parameters + cost.expert_parameters;
     }
-    const double sync_s = 2.0 * (form.dp - 1) / form.dp * parameters *
-                          bytes_per_element(plan.precision.gradient) / bytes_per_s;
+    const double sync_s = ring_bytes(plan, layers) / bytes_per_s;
     if (s == 0) first_sync_s = sync_s;
     longest_s = std::max(longest_s, forward_s + backward_s);
     sum_s += forward_s + backward_s;

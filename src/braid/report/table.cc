@@ -10,8 +10,13 @@ std::size_t width_of(const std::string& text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// A number with or without its sign, or what stands where there is none.
 bool is_number(const std::string& text) {
-  return !text.empty() && ((text[0] >= '0' && text[0] <= '9') || text[0] == '-');
+  if (text.empty() || text == "-" || text == "…") return true;
+  const std::size_t sign = text[0] == '-' || text[0] == '+' ? 1 : 0;
+  return sign < text.size() && is_digit(text[sign]);
 }
 
 }  // namespace

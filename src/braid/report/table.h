@@ -5,8 +5,9 @@
 
 namespace braid {
 
-/// Rows of cells as aligned text, the first row being the head, underlined. Cells that begin with a
-/// digit or '-' are flushed right. Widths count UTF-8 characters, not bytes.
+/// Rows of cells as aligned text, the first row being the head, underlined. Columns of numbers,
+/// with or without sign, unit and gaps (empty, "-" or "…"), are flushed right. Widths count UTF-8
+/// characters, not bytes.
 std::string text_table(const std::vector<std::vector<std::string>>& rows);
 
 /// A title and, indented below it, the lines; nothing where there are none.

@@ -15,6 +15,7 @@
 namespace braid {
 namespace {
 
+using test::add_random_experts;
 using test::add_random_strategies;
 using test::all_partitions;
 using test::best_of;
@@ -56,6 +57,18 @@ TEST(GraphPipeExact, FindsTheBestOfAllWaysToRun) {
     if (finds_the_best(problem, i)) ++planned;
   }
   EXPECT_GT(planned, 45);
+}
+
+TEST(GraphPipeExact, FindsTheBestSpreadOfExperts) {
+  std::mt19937_64 random(163);
+  int planned = 0;
+  for (int i = 0; i < 90; ++i) {
+    GraphPipeProblem problem = random_graphpipe(random, 4, i % 2 == 0);
+    add_random_strategies(random, problem);
+    add_random_experts(random, problem);
+    if (finds_the_best(problem, i)) ++planned;
+  }
+  EXPECT_GT(planned, 40);
 }
 
 /// How far stages of series-parallel graphs are from the best (docs/notes/graphpipe.md).

@@ -51,6 +51,7 @@ std::int64_t fewest_of(const GraphPipeProblem& problem, std::vector<std::int32_t
       stage.strategy = static_cast<std::int32_t>(w);
       stage.devices = stage.group.micro_batch / samples * problem.strategies[w].tensor;
       const GraphPipeStrategy& strategy = problem.strategies[w];
+      if (stage.group.micro_batch / samples % strategy.expert != 0) continue;
       if (stage.devices <= problem.pool_of(strategy).devices &&
           graphpipe_stage_time_s(problem, stage) <= time_s && fits(problem, stage)) {
         const std::int64_t weight = weights[static_cast<std::size_t>(strategy.pool)];

@@ -21,6 +21,7 @@
 namespace braid {
 namespace {
 
+using test::add_random_experts;
 using test::add_random_pool;
 using test::add_random_strategies;
 using test::all_partitions;
@@ -103,6 +104,27 @@ TEST(GraphPipeSearch, ChoosesWaysToRunAsBruteForceDoes) {
   }
   EXPECT_GT(used, 50);
   EXPECT_GT(mixed, 15);
+}
+
+TEST(GraphPipeSearch, SpreadsExpertsAsBruteForceDoes) {
+  std::mt19937_64 random(144);
+  int spread = 0, whole = 0;
+  for (int i = 0; i < 150; ++i) {
+    GraphPipeProblem problem = random_graphpipe(random, 5, false);
+    add_random_strategies(random, problem);
+    add_random_experts(random, problem);
+    if (i % 4 == 0) add_random_pool(random, problem);
+    const double best_s = best_of(problem, series_parallel_partitions(problem));
+    expect_close(found_s(problem), best_s, i);
+    for (const GraphPipeStage& stage : solve_graphpipe(problem).stages) {
+      const std::int64_t expert =
+          problem.strategies[static_cast<std::size_t>(stage.strategy)].expert;
+      EXPECT_EQ(graphpipe_replicas(problem, stage) % expert, 0) << i;
+      ++(expert > 1 ? spread : whole);
+    }
+  }
+  EXPECT_GT(spread, 15);
+  EXPECT_GT(whole, 30);
 }
 
 TEST(GraphPipeSearch, IdenticalBranchesMayRunInUnlikeWays) {

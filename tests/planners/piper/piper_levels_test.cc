@@ -76,7 +76,7 @@ class NestedBruteForce {
                 left & ~stage, now, then);
         };
         if (level == 0) {
-          if (all < p_.least_dp) continue;
+          if (all < p_.least_dp || all % p_.dp_multiple != 0) continue;
           for (int tp = 1; d * tp <= devices; ++tp) {
             const std::int64_t in_flight = (behind + d + d - 1) / d;
             const double time = stage_time(stage, tp, all, d, static_cast<double>(in_flight));

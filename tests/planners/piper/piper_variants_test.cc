@@ -28,7 +28,7 @@ PiperProblem random_with_recomputation(std::mt19937_64& random, int number) {
     }
   }
   problem.one_stage = false;
-  problem.least_dp = 1;
+  problem.least_dp = problem.dp_multiple = 1;
   problem.most_dp = std::int64_t{1} << 40;
   return problem;
 }

@@ -18,37 +18,38 @@ double ring_bytes_per_parameter(std::int64_t dp, const Precision& precision) {
 }
 
 template <typename Assign>
-std::optional<OneFormAssignment> AmpJob::best_recompute(const Configuration& configuration,
-                                                        double below_s, Assign assign) {
+std::optional<OneFormAssignment> AmpJob::best_choice(const Configuration& configuration,
+                                                     double below_s, Assign assign) {
   std::optional<OneFormAssignment> best;
-  for (const Recompute recompute : {configuration.recompute, Recompute::full}) {
-    Configuration recomputed = configuration;
-    recomputed.recompute = recompute;
-    if (!is_listed(space(), recomputed)) continue;
-    auto found = assign(recomputed, below_s);
-    if (found.has_value() && found->cost_s < below_s) {
-      below_s = found->cost_s;
-      best = std::move(found);
+  for (const Configuration& split : expert_splits(configuration)) {
+    for (const Recompute recompute : {split.recompute, Recompute::full}) {
+      Configuration recomputed = split;
+      recomputed.recompute = recompute;
+      if (!is_listed(space(), recomputed)) continue;
+      auto found = assign(recomputed, below_s);
+      if (found.has_value() && found->cost_s < below_s) {
+        below_s = found->cost_s;
+        best = std::move(found);
+      }
+      if (space().recompute.has_value()) break;
     }
-    if (space().recompute.has_value()) break;
   }
   return best;
 }
 
 std::optional<OneFormAssignment> AmpJob::evaluate(const Configuration& configuration,
                                                   double below_s) {
-  return best_recompute(
-      configuration, below_s, [&](const Configuration& recomputed, double best_s) {
-        auto found = assign_in_order(recomputed);
-        if (!is_graph() || recomputed.pp == 1) return found;
-        auto better = assign_branches(recomputed,
-                                      found.has_value() ? std::min(best_s, found->cost_s) : best_s);
-        return better.has_value() ? better : found;
-      });
+  return best_choice(configuration, below_s, [&](const Configuration& recomputed, double best_s) {
+    auto found = assign_in_order(recomputed);
+    if (!is_graph() || recomputed.pp == 1) return found;
+    auto better =
+        assign_branches(recomputed, found.has_value() ? std::min(best_s, found->cost_s) : best_s);
+    return better.has_value() ? better : found;
+  });
 }
 
 std::optional<OneFormAssignment> AmpJob::evaluate_in_order(const Configuration& configuration) {
-  return best_recompute(configuration, kUnlimited, [&](const Configuration& recomputed, double) {
+  return best_choice(configuration, kUnlimited, [&](const Configuration& recomputed, double) {
     return assign_in_order(recomputed);
   });
 }
@@ -59,7 +60,7 @@ double AmpJob::bound_s(const Configuration& configuration) {
   for (const ChainLayer& layer : costs.chain) {
     all_s += layer.time_s();
     longest_s = std::max(longest_s, layer.time_s());
-    parameters += synced_parameters(layer, job().precision);
+    parameters += synced_parameters(layer, configuration, job().precision);
   }
   const double bottleneck_s = std::max(all_s / configuration.pp, longest_s);
   const double sync_s = parameters * sync_s_per_parameter(configuration) / configuration.pp;
@@ -90,7 +91,8 @@ AssignmentGraph AmpJob::priced_graph(const Configuration& configuration) {
   }
   const double s_per_parameter = sync_s_per_parameter(configuration);
   for (const ChainLayer& layer : table(configuration).chain) {
-    graph.sync_s.push_back(synced_parameters(layer, job().precision) * s_per_parameter);
+    graph.sync_s.push_back(synced_parameters(layer, configuration, job().precision) *
+                           s_per_parameter);
   }
   return graph;
 }
@@ -123,7 +125,7 @@ std::optional<OneFormAssignment> AmpJob::assign_in_order(const Configuration& co
   const double s_per_parameter = sync_s_per_parameter(configuration);
   std::vector<double> syncs_s;
   for (const ChainLayer& layer : costs.chain) {
-    syncs_s.push_back(synced_parameters(layer, job().precision) * s_per_parameter);
+    syncs_s.push_back(synced_parameters(layer, configuration, job().precision) * s_per_parameter);
   }
   const std::vector<double> sync_before_s = running_sums(syncs_s);
   auto assignment = assign_layers_and_sync(

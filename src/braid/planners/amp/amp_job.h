@@ -26,9 +26,9 @@ class AmpJob : public OneFormJob {
 
   using OneFormJob::OneFormJob;
 
-  /// As it is or with full recomputation, where that is allowed, whichever costs less. nullopt when
-  /// neither fits, or costs less than `below_s`. If is_graph(), this may take long, and finds more
-  /// than the next.
+  /// With its best split of experts, as it is or with full recomputation, where that is allowed,
+  /// whichever costs less. nullopt when none fits, or costs less than `below_s`. If is_graph(),
+  /// this may take long, and finds more than the next.
   std::optional<OneFormAssignment> evaluate(const Configuration& configuration,
                                             double below_s = kUnlimited);
   /// The same with layers cut in order, at once.
@@ -40,10 +40,11 @@ class AmpJob : public OneFormJob {
   }
 
  private:
-  /// One or both kinds of recomputation, by `assign(configuration, below_s)`.
+  /// The best of all splits of experts with one or both kinds of recomputation, by
+  /// `assign(configuration, below_s)`.
   template <typename Assign>
-  std::optional<OneFormAssignment> best_recompute(const Configuration& configuration,
-                                                  double below_s, Assign assign);
+  std::optional<OneFormAssignment> best_choice(const Configuration& configuration, double below_s,
+                                               Assign assign);
   std::optional<OneFormAssignment> assign_in_order(const Configuration& configuration);
   std::optional<OneFormAssignment> assign_branches(const Configuration& configuration,
                                                    double below_s);

@@ -99,14 +99,14 @@ AmpMixedJob::StageTable& AmpMixedJob::table(const Configuration& configuration,
   table.times_s.reserve(table.layers.size());
   for (const ChainLayer& layer : table.layers) {
     table.times_s.push_back(layer.time_s());
-    table.synced_parameters += synced_parameters(layer, job_.precision);
+    table.synced_parameters += synced_parameters(layer, configuration, job_.precision);
   }
   table.time_before_s = running_sums(table.times_s);
   DataParallelContext context;
   context.precision = job_.precision;
   context.zero = configuration.zero;
   context.dense_ranks = configuration.dp;
-  context.expert_ranks = configuration.dp;
+  context.expert_ranks = static_cast<double>(configuration.dp) / configuration.ep;
   double available = kInfinity;
   for (const std::size_t group : groups) {
     available = std::min(available, usable_bytes(system_.groups[group].chip));
@@ -184,7 +184,7 @@ std::optional<SyncedAssignment> AmpMixedJob::assign(const Configuration& configu
     const double s_per_parameter = sync_s_per_parameter(configuration, devices);
     std::vector<double> syncs_s;
     for (const ChainLayer& layer : table(configuration, groups_of(system_, devices)).layers) {
-      syncs_s.push_back(synced_parameters(layer, job_.precision) * s_per_parameter);
+      syncs_s.push_back(synced_parameters(layer, configuration, job_.precision) * s_per_parameter);
     }
     sums_s.push_back(running_sums(syncs_s));
   }
@@ -248,7 +248,7 @@ AssignmentGraph AmpMixedJob::assignment_graph(const Configuration& configuration
       const double parameters = layer.dense_parameters + layer.expert_parameters;
       layer_s.push_back(layer.time_s());
       if (s == 0 && configuration.dp > 1) {
-        graph.sync_s.push_back(synced_parameters(layer, job_.precision));
+        graph.sync_s.push_back(synced_parameters(layer, configuration, job_.precision));
       }
       // The same on all chips, but for what the estimator may round.
       double& working_bytes = graph.largest_bytes[0][l];

@@ -74,7 +74,8 @@ double bound_s(const GraphPipeProblem& problem, const std::vector<PassGroup>& gr
     const double weighed =
         weights[at(problem.strategies[w].pool)] * static_cast<double>(replicas * tensor);
     if (group.micro_batch % problem.device_samples[u] != 0 || replicas > most / tensor ||
-        replicas * tensor < problem.least_stage_devices) {
+        replicas * tensor < problem.least_stage_devices ||
+        replicas % problem.strategies[w].expert != 0) {
       return;
     }
     for (std::size_t k = 0; k < problem.kinds.size(); ++k) {

@@ -193,8 +193,9 @@ class ExactSearch {
       for (std::size_t u = problem_.device_samples.size(); u-- > 0;) {
         const std::int64_t samples = problem_.device_samples[u];
         form.devices = group_.micro_batch / samples * problem_.strategies[w].tensor;
+        const std::int64_t replicas = group_.micro_batch / samples;
         if (group_.micro_batch % samples != 0 || form.devices < problem_.least_stage_devices ||
-            form.devices > most) {
+            form.devices > most || replicas % problem_.strategies[w].expert != 0) {
           continue;
         }
         strategy.devices.push_back(form.devices);

@@ -41,7 +41,7 @@ void check_space(const GraphPipeSpace& space) {
   refuse(!space.pp.is_any(), "--pp");
   refuse(!space.dp.is_any(), "--dp");
   refuse(!space.cp.allows(1), "--cp");
-  refuse(!space.ep.allows(1), "--ep");
+  refuse(space.whole_experts.value_or(false), "--whole-experts");
   refuse(!space.vp.allows(1), "--vp");
   refuse(space.all_devices, "--all-devices");
   refuse(space.zero.value_or(Zero::none) != Zero::none, "--zero");

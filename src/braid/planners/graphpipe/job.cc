@@ -50,9 +50,11 @@ GraphPipeCost cost_of(std::span<const LayerCost> costs, std::span<const std::int
     cost.working_bytes = std::max(cost.working_bytes, costs[i].working_bytes / count);
     // What shardings leave a rank may differ where they are found.
     const double parameters = costs[i].dense_parameters + costs[i].expert_parameters;
-    cost.gradient_bytes =
-        std::max(cost.gradient_bytes, parameters * bytes_per_element(precision.gradient) +
-                                          std::max(0.0, costs[i].gradient_bytes));
+    const double gradient_bytes = bytes_per_element(precision.gradient);
+    cost.gradient_bytes = std::max(cost.gradient_bytes, costs[i].dense_parameters * gradient_bytes +
+                                                            std::max(0.0, costs[i].gradient_bytes));
+    cost.expert_gradient_bytes =
+        std::max(cost.expert_gradient_bytes, costs[i].expert_parameters * gradient_bytes);
     cost.fixed_bytes =
         std::max(cost.fixed_bytes, parameters * state_bytes + std::max(0.0, costs[i].fixed_bytes));
   }
@@ -93,24 +95,41 @@ struct GroupStrategies {
   std::size_t manual = 0;  ///< The first so many: those that the model says.
 };
 
+/// The degrees that stages of a group may have: powers of two of tensor-parallel ranks that divide
+/// a node, and of replicas that experts are spread over.
+std::vector<Configuration> degrees_on(const System& system, const GraphPipeSpace& space,
+                                      std::int64_t experts) {
+  const bool data = space.stage_options == StageOptions::data;
+  const auto allows = [&](const Degrees& degrees, int degree) {
+    return degrees.allows(degree) && (degree == 1 || !data || !degrees.list().empty());
+  };
+  std::vector<Configuration> degrees;
+  for (int tp = 1; system.groups.front().devices_per_node % tp == 0; tp *= 2) {
+    // Or some replicas would lie in two nodes.
+    if (tp > system.device_count) break;
+    if (!allows(space.tp, tp)) continue;
+    for (int ep = 1; ep == 1 || (experts > 0 && experts % ep == 0); ep *= 2) {
+      if (ep > system.device_count / tp) break;
+      if (!allows(space.ep, ep)) continue;
+      Configuration& degree = degrees.emplace_back();
+      degree.tp = tp;
+      degree.ep = degree.dp = ep;
+    }
+  }
+  return degrees;
+}
+
 /// The strategies that model and `space` allow, the plain one first, what is found last.
 GroupStrategies strategies_on(const StrategySearch& search, const System& system,
                               LayerTables& tables) {
   const auto& [layers, space, samples] = search;
   GroupStrategies result;
-  const bool data = space.stage_options == StageOptions::data;
   const std::int64_t most_tp =
       std::min(system.groups.front().devices_per_node, system.device_count);
   SpaceLimits limits;
   limits.split = layers.limits(most_tp);
   const std::vector<int> found = std::exchange(limits.split.automatic, {});
-  std::vector<Configuration> degrees;
-  for (int tp = 1; tp <= most_tp; tp *= 2) {
-    // Or some replicas would lie in two nodes.
-    if (system.groups.front().devices_per_node % tp != 0) break;
-    if (!space.tp.allows(tp) || (space.tp.list().empty() && data && tp > 1)) continue;
-    degrees.emplace_back().tp = tp;
-  }
+  const std::vector<Configuration> degrees = degrees_on(system, space, limits.split.experts);
   for (Configuration strategy : degrees) {
     // Each device then hands on its part of the sequence alone.
     strategy.sequence_parallel = strategy.tp > 1 && space.sequence_parallel.value_or(true);
@@ -149,7 +168,7 @@ void fill_strategies(GroupTables& tables, const GraphPipeSpace& space, GraphPipe
       result.strategies.push_back(strategy);
       result.problem.strategies.push_back({strategy.tp,
                                            strategy.sequence_parallel ? 1 : strategy.tp,
-                                           static_cast<std::int32_t>(group)});
+                                           static_cast<std::int32_t>(group), strategy.ep});
     }
   };
   result.problem.strategies.clear();
@@ -203,7 +222,8 @@ bool no_worse(const GraphPipeCost& a, const GraphPipeCost& b) {
   };
   return all(a.forward_s, b.forward_s) && all(a.backward_s, b.backward_s) &&
          a.fixed_bytes <= b.fixed_bytes && a.gradient_bytes <= b.gradient_bytes &&
-         a.stash_bytes <= b.stash_bytes && a.working_bytes <= b.working_bytes;
+         a.expert_gradient_bytes <= b.expert_gradient_bytes && a.stash_bytes <= b.stash_bytes &&
+         a.working_bytes <= b.working_bytes;
 }
 
 /// Leaves out strategies that an earlier one of their kind is no worse than for every layer.

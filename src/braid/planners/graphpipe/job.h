@@ -31,8 +31,8 @@ class GroupTables {
 
 /// A training job as a GraphPipe problem.
 struct GraphPipeJob {
-  /// Of the problem: tp, sequence parallelism, sharding and recomputation. The plain ones come
-  /// first, then others that the model says.
+  /// Of the problem: tp, ep, sequence parallelism, sharding and recomputation, with the least dp
+  /// that ep allows. The plain ones come first, then others that the model says.
   std::vector<Configuration> strategies;
   std::size_t plain = 1;   ///< One for each kind of devices that has any.
   std::size_t manual = 0;  ///< Plain ones and those that the model says.
@@ -42,12 +42,13 @@ struct GraphPipeJob {
 /// A job on a system: the layers of its graph with the estimator's times for every power of two of
 /// samples per replica, and every power of two that divides the batch as micro-batch size. Each
 /// group of devices is a kind of its own. Strategies: for each group tensor parallelism of powers
-/// of two that divide a node, the sequence sharded where the model allows it, and every kind of
-/// recomputation, as far as the model and `space` (tp, recompute, sequence_parallel, stage_options)
-/// allow; where shardings are searched for (on one group), those too; but none that another of its
-/// group and degree is no worse than for every layer. Memory as the shared model's without ZeRO;
-/// the network flat, each group's devices at the rate of its outermost level. Throws Error for more
-/// than kMostGraphPipePools groups, when no strategy is left and where the estimator does.
+/// of two that divide a node, the sequence sharded where the model allows it, experts spread over
+/// powers of two of replicas, and every kind of recomputation, as far as the model and `space` (tp,
+/// ep, recompute, sequence_parallel, stage_options) allow; where shardings are searched for (on one
+/// group), those too; but none that another of its group and degree is no worse than for every
+/// layer. Memory as the shared model's without ZeRO; the network flat, each group's devices at the
+/// rate of its outermost level. Throws Error for more than kMostGraphPipePools groups, when no
+/// strategy is left and where the estimator does.
 GraphPipeJob graphpipe_job(const Job& job, const System& system, GroupTables& tables,
                            const GraphPipeSpace& space);
 

@@ -18,7 +18,8 @@ namespace {
 /// Crossing bytes and sums of a stage.
 struct Sums {
   double forward_s = 0, backward_s = 0;
-  double fixed_bytes = 0, gradient_bytes = 0, stash_bytes = 0, working_bytes = 0;
+  double fixed_bytes = 0, gradient_bytes = 0, expert_gradient_bytes = 0;
+  double stash_bytes = 0, working_bytes = 0;
   double in_bytes = 0, out_bytes = 0;  ///< Per sample, forward.
 };
 
@@ -41,6 +42,7 @@ Sums sums_of(const GraphPipeProblem& problem, const GraphPipeStage& stage) {
     sums.backward_s += cost.backward_s[index];
     sums.fixed_bytes += cost.fixed_bytes;
     sums.gradient_bytes += cost.gradient_bytes;
+    sums.expert_gradient_bytes += cost.expert_gradient_bytes;
     sums.stash_bytes += cost.stash_bytes;
     sums.working_bytes = std::max(sums.working_bytes, cost.working_bytes);
   }
@@ -61,7 +63,8 @@ GraphPipePool pool_of(const GraphPipeProblem& problem, const GraphPipeStage& sta
 /// Of synchronising gradients, once.
 double sync_s(const GraphPipeProblem& problem, const GraphPipeStage& stage, const Sums& sums) {
   const auto r = static_cast<double>(graphpipe_replicas(problem, stage));
-  return 2 * (r - 1) / r * sums.gradient_bytes /
+  const auto e = static_cast<double>(problem.strategies[at(stage.strategy)].expert);
+  return 2 * ((r - 1) * sums.gradient_bytes + (r - e) * sums.expert_gradient_bytes) / r /
          graphpipe_sync_bytes_per_s(pool_of(problem, stage), stage.devices);
 }
 

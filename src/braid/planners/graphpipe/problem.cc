@@ -82,7 +82,8 @@ void check_kind(const GraphPipeProblem& problem, const GraphPipeKind& kind) {
     const bool times = std::all_of(cost.forward_s.begin(), cost.forward_s.end(), is_cost) &&
                        std::all_of(cost.backward_s.begin(), cost.backward_s.end(), is_cost);
     if (!times || !is_cost(cost.fixed_bytes) || !is_cost(cost.gradient_bytes) ||
-        !is_cost(cost.stash_bytes) || !is_cost(cost.working_bytes)) {
+        !is_cost(cost.expert_gradient_bytes) || !is_cost(cost.stash_bytes) ||
+        !is_cost(cost.working_bytes)) {
       fail("kinds", "times and sizes must be finite and not negative");
     }
   }
@@ -96,6 +97,10 @@ void check_strategies(const GraphPipeProblem& problem) {
     if (strategy.tensor < 1 || strategy.tensor > kMostGraphPipeDevices) {
       fail("strategies",
            "a replica must have 1 to " + std::to_string(kMostGraphPipeDevices) + " devices");
+    }
+    if (strategy.expert < 1 || strategy.expert > kMostGraphPipeDevices) {
+      fail("strategies", "experts must be spread over 1 to " +
+                             std::to_string(kMostGraphPipeDevices) + " replicas");
     }
     if (strategy.copies < 1 || strategy.copies > strategy.tensor) {
       fail("strategies", "there must be at least one copy, and at most one on each device");

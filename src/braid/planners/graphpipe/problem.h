@@ -31,6 +31,8 @@ struct GraphPipeStrategy {
   /// each has it whole, once where each has a part.
   std::int64_t copies = 1;
   std::int32_t pool = 0;  ///< In GraphPipeProblem::pools.
+  /// Replicas that experts are spread over: a stage's number of replicas is a multiple of it.
+  std::int64_t expert = 1;
   friend bool operator==(const GraphPipeStrategy&, const GraphPipeStrategy&) = default;
 };
 
@@ -46,10 +48,11 @@ CopyLevels copy_levels(const std::vector<GraphPipeStrategy>& strategies);
 struct GraphPipeCost {
   /// [index in device_samples]: a pass over as many samples.
   std::vector<double> forward_s, backward_s;
-  double fixed_bytes = 0;     ///< Weights, gradients and optimizer state.
-  double gradient_bytes = 0;  ///< To synchronise over a stage's replicas once per batch.
-  double stash_bytes = 0;     ///< Per sample of the replica in flight.
-  double working_bytes = 0;   ///< Per sample of the replica while the node runs.
+  double fixed_bytes = 0;            ///< Weights, gradients and optimizer state.
+  double gradient_bytes = 0;         ///< To synchronise over a stage's replicas once per batch …
+  double expert_gradient_bytes = 0;  ///< … and over those that hold the same experts.
+  double stash_bytes = 0;            ///< Per sample of the replica in flight.
+  double working_bytes = 0;          ///< Per sample of the replica while the node runs.
   friend bool operator==(const GraphPipeCost&, const GraphPipeCost&) = default;
 };
 
@@ -70,9 +73,9 @@ struct GraphPipeEdge {
 ///   there
 ///     are; memory and bandwidths are that kind's; a stage's d devices are r = d/tensor replicas,
 ///     which split its micro-batches, b/r samples each being one of `device_samples`; b divides the
-///     batch B, and b and k are one of `groups`;
-///   compute = Σ (forward + backward)/b + 2·(r-1)/r·gradient bytes/(bandwidth·B), at
-///     the node's bandwidth if d devices fit in a node;
+///     batch B, and b and k are one of `groups`; `expert` e divides r;
+///   compute = Σ (forward + backward)/b + 2·((r-1)·gradient bytes + (r-e)·expert gradient
+///     bytes)/(r·bandwidth·B), at the node's bandwidth if d devices fit in a node;
 ///   network = what each direction carries in both passes/(bandwidth·d). A device receives as often
 ///     as its strategy has copies: copies·(in + out), in and out being the bytes of all edges that
 ///     cross the stage's border. It sends as often as its neighbours have copies: P·in + N·out, P
@@ -115,7 +118,7 @@ struct GraphPipeProblem {
 
 inline constexpr std::int64_t kMostGraphPipeNodes = 8192;
 inline constexpr std::size_t kMostMixedGroups = 8;
-inline constexpr std::size_t kMostGraphPipeStrategies = 64;
+inline constexpr std::size_t kMostGraphPipeStrategies = 256;
 
 /// Throws Error naming the field or node when the problem is not as described.
 void check_graphpipe_problem(const GraphPipeProblem& problem);

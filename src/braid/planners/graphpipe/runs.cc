@@ -45,10 +45,13 @@ void GraphPipeRuns::add_row(const PassGroup& group, std::size_t strategy, std::i
     if (replicas > most / tensor) break;
     const std::int64_t devices = replicas * tensor;
     if (devices < problem_.least_stage_devices) continue;
+    const std::int64_t expert = problem_.strategies[strategy].expert;
+    if (replicas % expert != 0) continue;
     const auto r = static_cast<double>(replicas);
     const auto count = static_cast<std::int32_t>(devices);
     row.shares.push_back({static_cast<std::int32_t>(u), count, count * weight, replicas, 0,
-                          2 * (r - 1) / r, graphpipe_sync_bytes_per_s(pool, devices),
+                          2 * (r - 1) / r, 2 * (r - static_cast<double>(expert)) / r,
+                          graphpipe_sync_bytes_per_s(pool, devices),
                           pool.bandwidth_bytes_per_s * static_cast<double>(devices)});
   }
   for (std::size_t other = 0; other < strategy; ++other) {
@@ -131,7 +134,9 @@ bool GraphPipeRuns::is_useless(const GraphPipeShape& shape, const Row& row, std:
     const Row& earlier = rows_[other];
     if (runs[earlier.first + index].roomy &&
         passes_no_longer(shape, earlier.strategy, row.strategy, row.shares[index]) &&
-        shape.bytes[earlier.strategy].gradient <= shape.bytes[row.strategy].gradient) {
+        shape.bytes[earlier.strategy].gradient <= shape.bytes[row.strategy].gradient &&
+        shape.bytes[earlier.strategy].expert_gradient <=
+            shape.bytes[row.strategy].expert_gradient) {
       return true;
     }
   }
@@ -149,8 +154,9 @@ GraphPipeRun GraphPipeRuns::run_of(const GraphPipeShape& shape, const Row& row,
   if (!run.roomy && !fits(row.least)) return run;
   run.compute_s =
       passes_s(shape, row.strategy, share) / static_cast<double>(row.group.micro_batch) +
-      share.synced * shape.bytes[row.strategy].gradient / share.sync_bytes_per_s /
-          static_cast<double>(problem_.batch);
+      (share.synced * shape.bytes[row.strategy].gradient +
+       share.experts_synced * shape.bytes[row.strategy].expert_gradient) /
+          share.sync_bytes_per_s / static_cast<double>(problem_.batch);
   run.time_s = time_s(shape, run.compute_s, share, row.strategy, 0, 0);
   return run;
 }

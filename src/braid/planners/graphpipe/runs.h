@@ -17,7 +17,8 @@ struct GraphPipeShare {
   std::int32_t weighed = 0;  ///< Those (graphpipe_weights).
   std::int64_t replicas = 0;
   std::size_t place = 0;         ///< Of `weighed` in GraphPipeRuns::devices.
-  double synced = 0;             ///< Times over which a device sends and receives gradients.
+  double synced = 0;             ///< Times over which a device sends and receives gradients …
+  double experts_synced = 0;     ///< … and those of experts.
   double sync_bytes_per_s = 0;   ///< Of a device.
   double stage_bytes_per_s = 0;  ///< Between stages, of all devices.
 };

@@ -170,6 +170,7 @@ class Builder {
         GraphPipeShape::Bytes& bytes = shape.bytes[w];
         bytes.fixed += count * cost.fixed_bytes;
         bytes.gradient += count * cost.gradient_bytes;
+        bytes.expert_gradient += count * cost.expert_gradient_bytes;
         bytes.stash += count * cost.stash_bytes;
         bytes.working = std::max(bytes.working, cost.working_bytes);
       }

@@ -11,7 +11,7 @@ namespace braid {
 struct GraphPipeShape {
   /// In one strategy (GraphPipeCost), of all nodes together.
   struct Bytes {
-    double fixed = 0, gradient = 0, stash = 0, working = 0;
+    double fixed = 0, gradient = 0, expert_gradient = 0, stash = 0, working = 0;
   };
   std::vector<std::int32_t> nodes;            ///< Of the first copy of everything.
   std::vector<double> forward_s, backward_s;  ///< [strategy · numbers of samples + index in them]

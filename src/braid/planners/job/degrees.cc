@@ -4,6 +4,17 @@
 
 namespace braid {
 
+std::vector<int> divisors(std::int64_t number, std::int64_t most) {
+  std::vector<int> found;
+  for (std::int64_t d = 1; d * d <= number; ++d) {
+    if (number % d != 0) continue;
+    if (d <= most) found.push_back(static_cast<int>(d));
+    if (d != number / d && number / d <= most) found.push_back(static_cast<int>(number / d));
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
 Degrees::Degrees(std::vector<int> values, int most) : values_(std::move(values)), most_(most) {
   std::sort(values_.begin(), values_.end());
   values_.erase(std::unique(values_.begin(), values_.end()), values_.end());

@@ -9,6 +9,9 @@
 
 namespace braid {
 
+/// Divisors of `number` up to `most`, ascending.
+std::vector<int> divisors(std::int64_t number, std::int64_t most);
+
 /// The values that a degree of a plan may take: any, one, those of a list, none above a limit, or
 /// those of a list that are not above a limit.
 ///

@@ -31,19 +31,27 @@ void refuse(bool asked, const char* option, const std::string& planner) {
 
 }  // namespace
 
-double synced_parameters(const ChainLayer& layer, const Precision& precision) {
-  return layer.dense_parameters + layer.expert_parameters +
+double expert_sync_share(const Configuration& configuration) {
+  if (configuration.ep == 1) return 1;
+  const double replicas = configuration.dp;
+  return (replicas - configuration.ep) / (replicas - 1);
+}
+
+double synced_parameters(const ChainLayer& layer, const Configuration& configuration,
+                         const Precision& precision) {
+  return layer.dense_parameters + layer.expert_parameters * expert_sync_share(configuration) +
          layer.gradient_bytes / bytes_per_element(precision.gradient);
 }
 
 SpaceOptions one_form_space(SpaceOptions space, const std::string& planner) {
   refuse(!space.cp.allows(1), "--cp", planner);
-  refuse(!space.ep.allows(1), "--ep", planner);
+  refuse(space.whole_experts.value_or(false), "--whole-experts", planner);
   refuse(!space.vp.allows(1), "--vp", planner);
   refuse(space.schedule.value_or(ScheduleKind::one_f_one_b) != ScheduleKind::one_f_one_b,
          "--schedule", planner);
   space.all_devices = true;
-  space.cp = space.ep = space.vp = 1;
+  space.cp = space.vp = 1;
+  space.whole_experts = false;
   space.schedule = ScheduleKind::one_f_one_b;
   if (!space.sequence_parallel) space.sequence_parallel = false;
   return space;
@@ -61,18 +69,28 @@ OneFormJob::OneFormJob(const Job& job, const System& system, const SpaceOptions&
   const SpaceLimits limits = space_limits(job, system);
   check_space(limits, space_);
   std::set<Configuration> listed;
+  std::map<Configuration, Configuration> least_split;  // Of configurations but for their split.
   for (Configuration configuration : base_configurations(limits, space_)) {
     // One ZeRO stage for all that differ in it alone: it moves as many bytes as plain replicas do.
     configuration.zero = space_.zero.value_or(configuration.dp > 1 ? Zero::optimizer : Zero::none);
     configuration.recompute = space_.recompute.value_or(Recompute::none);
     if (configuration.tp > limits.devices_per_node) continue;
     if (!listed.insert(configuration).second || !tables_.is_distinct(configuration)) continue;
-    configurations_.push_back(configuration);
+    Configuration whole = configuration;
+    whole.ep = 1;
+    const auto [least, is_new] = least_split.try_emplace(whole, configuration);
+    if (is_new) configurations_.push_back(configuration);
+    expert_splits_[least->second].push_back(configuration);
   }
   edges_ = layer_pairs(chain_.edges);
   output_bytes_ = output_bytes_of(chain_.layers->layers());
   cut_bytes_ = chain_cut_bytes(output_bytes_, edges_);
   if (chain_.branched) cuts_ = model_cuts(chain_.kind_of_layer, edges_, output_bytes_);
+}
+
+std::vector<Configuration> OneFormJob::expert_splits(const Configuration& configuration) const {
+  const auto found = expert_splits_.find(configuration);
+  return found == expert_splits_.end() ? std::vector{configuration} : found->second;
 }
 
 MemoryForm OneFormJob::memory(const Configuration& configuration) {
@@ -117,15 +135,17 @@ AssignmentGraph OneFormJob::assignment_graph(const Configuration& configuration)
 
 Infeasibility OneFormJob::nearest() {
   Infeasibility nearest{"no split divides the devices, heads and batch", -1, 0, 0, {}};
-  for (Configuration configuration : configurations_) {
-    Configuration less = configuration;
-    less.recompute = Recompute::full;
-    if (!space_.recompute.has_value() && is_listed(space_, less)) configuration = less;
-    const Assessment assessment = assess(chain_, tables_, configuration, kInfinity, scratch_);
-    if (nearest.stage >= 0 && !(assessment.needed_bytes < nearest.needed_bytes)) continue;
-    nearest = {"every split needs more memory than there is", assessment.tightest_stage,
-               assessment.needed_bytes, usable_bytes(system_.groups.front().chip),
-               to_parallelism(configuration)};
+  for (const Configuration& whole : configurations_) {
+    for (Configuration configuration : expert_splits(whole)) {
+      Configuration less = configuration;
+      less.recompute = Recompute::full;
+      if (!space_.recompute.has_value() && is_listed(space_, less)) configuration = less;
+      const Assessment assessment = assess(chain_, tables_, configuration, kInfinity, scratch_);
+      if (nearest.stage >= 0 && !(assessment.needed_bytes < nearest.needed_bytes)) continue;
+      nearest = {"every split needs more memory than there is", assessment.tightest_stage,
+                 assessment.needed_bytes, usable_bytes(system_.groups.front().chip),
+                 to_parallelism(configuration)};
+    }
   }
   return nearest;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -21,17 +22,26 @@ struct OneFormAssignment {
   double cost_s = 0;
 };
 
-/// Parameters of a layer whose gradients replicas sum; stated bytes of gradients as elements.
-double synced_parameters(const ChainLayer& layer, const Precision& precision);
+/// What a ring over the replicas of a device's experts moves of each of their gradients, of what
+/// one over all dp replicas of the stage moves: (1 - ep/dp) / (1 - 1/dp). 1 where experts are not
+/// split.
+double expert_sync_share(const Configuration& configuration);
+
+/// Parameters of a layer whose gradients replicas sum, as many as all dp replicas of the stage
+/// would sum in as long a time: those of experts that are split count for expert_sync_share().
+/// Stated bytes of gradients count as elements.
+double synced_parameters(const ChainLayer& layer, const Configuration& configuration,
+                         const Precision& precision);
 
 /// What of the restrictions the space of a OneFormJob has. Throws Error, naming the planner, for
-/// what it has not (context or expert parallelism, interleaving, other schedules).
+/// what it has not (context parallelism, whole experts beside tensor parallelism, interleaving,
+/// other schedules).
 SpaceOptions one_form_space(SpaceOptions space, const std::string& planner);
 
 /// A job on a homogeneous system for planners whose stages have one form and use all devices: pp,
-/// dp, tp and micro-batch size, 1F1B, without and with full recomputation, replicas sharing the
-/// optimizer's state (ZeRO-1, or what the restrictions say). How layers are assigned, and what that
-/// costs, each planner says by itself.
+/// dp, tp and micro-batch size, 1F1B, without and with full recomputation, experts whole or split
+/// over replicas, these sharing the optimizer's state (ZeRO-1, or what the restrictions say). How
+/// layers are assigned, and what that costs, each planner says by itself.
 ///
 /// Models whose layers branch are cut as graphs: stages stand in a line (AssignmentGraph), but a
 /// stage may be any layers that need nothing from those behind it. Models without ModelCuts are cut
@@ -47,8 +57,11 @@ class OneFormJob {
   const SpaceOptions& space() const { return space_; }  ///< one_form_space().
   std::size_t layers() const { return chain_.kind_of_layer.size(); }
 
-  /// All configurations, each once, recomputation left out unless it is required.
+  /// All configurations that differ in more than the split of experts, of which each has the
+  /// least; recomputation is left out unless it is required.
   const std::vector<Configuration>& configurations() const { return configurations_; }
+  /// One of configurations() with each split of experts; another as it is.
+  std::vector<Configuration> expert_splits(const Configuration& configuration) const;
   const LayerTable& table(const Configuration& configuration) { return tables_.at(configuration); }
   MemoryForm memory(const Configuration& configuration);
 
@@ -85,6 +98,7 @@ class OneFormJob {
   std::vector<double> cut_bytes_;
   std::optional<ModelCuts> cuts_;  ///< If the model branches.
   std::vector<Configuration> configurations_;
+  std::map<Configuration, std::vector<Configuration>> expert_splits_;  ///< Of configurations_.
 };
 
 }  // namespace braid

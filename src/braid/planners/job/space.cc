@@ -14,17 +14,6 @@
 namespace braid {
 namespace {
 
-std::vector<int> divisors(std::int64_t number, std::int64_t most) {
-  std::vector<int> found;
-  for (std::int64_t d = 1; d * d <= number; ++d) {
-    if (number % d != 0) continue;
-    if (d <= most) found.push_back(static_cast<int>(d));
-    if (d != number / d && number / d <= most) found.push_back(static_cast<int>(number / d));
-  }
-  std::sort(found.begin(), found.end());
-  return found;
-}
-
 /// Stages of ZeRO that are looked at whether memory asks for them or not: without sharding, and
 /// the least that shards the optimizer's state, which costs another collective and saves work;
 /// where gradients are added up by kernels of their own also the least that shards gradients, which

@@ -33,7 +33,8 @@ PhazeCandidate candidate_of(const RunSums& sums, const Configuration& configurat
   candidate.load_s = candidate.last_load_s = entering_s + sums.forward_s + candidate.backward_s;
   // Phaze charges 4·(dp - 1)/dp times the bytes; a ring moves half of that.
   candidate.gradients_s =
-      ((sums.dense_parameters + sums.expert_parameters) * network.gradient_bytes +
+      ((sums.dense_parameters + sums.expert_parameters * expert_sync_share(configuration)) *
+           network.gradient_bytes +
        sums.gradient_bytes) /
       2 / network.bytes_per_s;
   return candidate;

@@ -79,21 +79,24 @@ std::vector<std::int32_t> layers_of(const Group& group, const PhazeCandidate& st
   return layers;
 }
 
-/// With both ways of recomputation.
+/// With all splits of experts and both ways of recomputation.
 std::vector<Configuration> configurations_of(const OneFormJob& job, const SpaceOptions& space) {
   std::vector<Configuration> all;
-  for (Configuration configuration : job.configurations()) {
-    if (configuration.order != AxisOrder::pipeline_outermost) continue;
-    for (const Recompute recompute : {configuration.recompute, Recompute::full}) {
-      if (space.recompute.has_value() && recompute != *space.recompute) continue;
-      configuration.recompute = recompute;
-      if (is_listed(space, configuration)) all.push_back(configuration);
+  for (const Configuration& least : job.configurations()) {
+    if (least.order != AxisOrder::pipeline_outermost) continue;
+    for (Configuration configuration : job.expert_splits(least)) {
+      for (const Recompute recompute : {configuration.recompute, Recompute::full}) {
+        if (space.recompute.has_value() && recompute != *space.recompute) continue;
+        configuration.recompute = recompute;
+        if (is_listed(space, configuration)) all.push_back(configuration);
+      }
     }
   }
-  std::sort(all.begin(), all.end(), [](const Configuration& a, const Configuration& b) {
-    return std::tie(a.tp, a.dp, a.micro_batch, a.recompute, a.sharding) <
-           std::tie(b.tp, b.dp, b.micro_batch, b.recompute, b.sharding);
-  });
+  const auto key = [](const Configuration& c) {
+    return std::tie(c.tp, c.dp, c.micro_batch, c.ep, c.recompute, c.sharding);
+  };
+  std::sort(all.begin(), all.end(),
+            [&](const Configuration& a, const Configuration& b) { return key(a) < key(b); });
   all.erase(std::unique(all.begin(), all.end()), all.end());
   return all;
 }
@@ -117,7 +120,7 @@ class BatchBound {
       sum_s_ += layer.time_s();
       forward_s_ += layer.forward_s;
       longest_s_ = std::max(longest_s_, layer.time_s());
-      parameters += synced_parameters(layer, job.job().precision);
+      parameters += synced_parameters(layer, configuration, job.job().precision);
     }
     longest_s_ = std::max(longest_s_, sum_s_ / stages_);
     sync_s_ = sync_factor(configuration.dp) * parameters * network.gradient_bytes / 2 /

@@ -113,8 +113,8 @@ std::vector<TensorSharding> forms_of(const SpaceLimits& limits, const Configurat
 }  // namespace
 
 std::vector<PiperConfig> piper_configs(const PiperJob& job, const SpaceOptions& space,
-                                       int micro_batch, std::int64_t most_tp, bool recompute,
-                                       ShardingSource sharding) {
+                                       const Configuration& shared, std::int64_t most_tp,
+                                       bool recompute, ShardingSource sharding) {
   SpaceLimits limits;
   limits.split = job.layers->limits(most_tp);
   if (sharding == ShardingSource::manual) limits.split.automatic.clear();
@@ -123,7 +123,8 @@ std::vector<PiperConfig> piper_configs(const PiperJob& job, const SpaceOptions& 
     if (!space.tp.allows(tp)) continue;
     Configuration degree;
     degree.tp = tp;
-    degree.micro_batch = micro_batch;
+    degree.ep = degree.dp = shared.ep;
+    degree.micro_batch = shared.micro_batch;
     degree.zero = space.zero.value_or(Zero::none);
     for (const TensorSharding& tensor : forms_of(limits, degree, space, sharding)) {
       if (!job.tables->is_distinct(with_form(degree, tensor))) continue;
@@ -138,7 +139,7 @@ std::vector<PiperConfig> piper_configs(const PiperJob& job, const SpaceOptions& 
         form.recompute = kind;
         if (!is_listed(space, form)) continue;
         const LayerTable& table = job.tables->at(form);
-        made.time_s = table.time_s() / micro_batch;
+        made.time_s = table.time_s() / shared.micro_batch;
         const auto context =
             data_parallel_context(to_parallelism(form), job.job->precision, *job.system);
         for (const LayerCost& cost : table.kinds) {
@@ -173,6 +174,14 @@ PiperProblem piper_problem_of(const PiperJob& job, const std::vector<PiperConfig
     for (double& each : bytes) each *= factor;
     return bytes;
   };
+  const Configuration& shared = forms.front().form;
+  problem.dp_multiple = shared.ep;
+  problem.micro_batches = std::min(job.job->global_batch / shared.micro_batch, kMostPiperDevices);
+  // Of d replicas 4·(d/ep - 1)/(d/ep) synchronise a byte, which is 4·(ep - 1)/d less than 4·(d -
+  // 1)/d: a share of 1/d, as that of the passes.
+  const double s_per_split_parameter =
+      4.0 * (shared.ep - 1) / static_cast<double>(problem.micro_batches) *
+      bytes_per_element(job.job->precision.gradient) / job.bandwidth;
   const FormsByDegree degrees = by_degree(forms);
   for (std::size_t l = 0; l < layers.size(); ++l) {
     PiperNode node;
@@ -191,7 +200,7 @@ PiperProblem piper_problem_of(const PiperJob& job, const std::vector<PiperConfig
         const MemoryBreakdown busy = memory_of(totals, 1, context);
         PiperOption option;
         option.name = job.tables->option(form, at(layers[l].kind)).name;
-        option.time = cost.time_s();
+        option.time = std::max(0.0, cost.time_s() - cost.expert_parameters * s_per_split_parameter);
         option.parameter_bytes = (cost.dense_parameters + cost.expert_parameters) *
                                      bytes_per_element(job.job->precision.gradient) +
                                  std::max(0.0, cost.gradient_bytes);
@@ -208,10 +217,8 @@ PiperProblem piper_problem_of(const PiperJob& job, const std::vector<PiperConfig
     }
     problem.nodes.push_back(std::move(node));
   }
-  const int micro_batch = forms.front().form.micro_batch;
   problem.levels = job.levels;
   problem.devices = std::min(job.devices, kMostPiperDevices);
-  problem.micro_batches = std::min(job.job->global_batch / micro_batch, kMostPiperDevices);
   problem.memory_bytes =
       std::max(1.0, usable_bytes(job.system->groups.front().chip) - working_bytes);
   problem.bandwidth_bytes = job.bandwidth;

@@ -130,7 +130,7 @@ class Levels {
     for (std::int64_t dp = 1; dp <= most; ++dp) {
       const std::int64_t all = product * dp;
       if (problem_.rules.split == PiperSplit::even && problem_.micro_batches % all != 0) continue;
-      if (level == 0 && all < problem_.least_dp) continue;
+      if (level == 0 && (all < problem_.least_dp || all % problem_.dp_multiple != 0)) continue;
       found->second.push_back(
           {dp, piper_share(problem_, all), piper_sync_factor(problem_, all, dp)});
     }

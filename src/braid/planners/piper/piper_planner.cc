@@ -26,11 +26,18 @@ constexpr std::int64_t kMostExamined = 1'000'000'000;  ///< Stages, unless a bud
 
 constexpr const char* kObjective = "time per sample (s)";
 
+/// Whether stages may split experts over their replicas: Piper's levels say nothing of replicas
+/// that hold different weights.
+bool splits_experts(const PiperVariant& variant, const PiperSpace& space) {
+  return variant.dp && space.network == PiperNetwork::flat;
+}
+
 /// The option that asks for what is outside of the space; empty when none does.
-std::string_view option_outside(const PiperSpace& space) {
+std::string_view option_outside(const PiperVariant& variant, const PiperSpace& space) {
   if (!space.pp.is_any()) return "--pp";
   if (!space.cp.allows(1)) return "--cp";
-  if (!space.ep.allows(1)) return "--ep";
+  if (!space.ep.allows(1) && !splits_experts(variant, space)) return "--ep";
+  if (space.whole_experts.value_or(false)) return "--whole-experts";
   if (!space.vp.allows(1)) return "--vp";
   if (space.schedule.value_or(ScheduleKind::one_f_one_b) != ScheduleKind::one_f_one_b) {
     return "--schedule";
@@ -190,11 +197,24 @@ class PiperSearch {
       if (job_.global_batch % samples != 0) continue;
       for (const ShardingSource sharding : {ShardingSource::manual, ShardingSource::automatic}) {
         if (sharding == ShardingSource::automatic && job_.sharding != sharding) continue;
-        add_families(piper_configs(piper_, space_, samples, most_tp, variant_.recompute, sharding),
-                     job_.global_batch / samples, families);
+        for (const int ep : expert_splits(job_.global_batch / samples)) {
+          Configuration shared;
+          shared.micro_batch = samples;
+          shared.ep = ep;
+          add_families(piper_configs(piper_, space_, shared, most_tp, variant_.recompute, sharding),
+                       job_.global_batch / samples, families);
+        }
       }
     }
     return families;
+  }
+
+  /// Over how many replicas stages with so many micro-batches may spread experts.
+  std::vector<int> expert_splits(std::int64_t batches) const {
+    const std::int64_t experts = piper_.layers->limits(1).experts;
+    const std::int64_t most =
+        splits_experts(variant_, space_) && experts > 0 ? std::min(piper_.devices, batches) : 1;
+    return space_.ep.among(divisors(std::max<std::int64_t>(1, experts), most));
   }
 
   /// Piper chooses among all forms whose transients keep below a level, for every level that
@@ -225,6 +245,7 @@ class PiperSearch {
   void add_degrees(PiperFamily family, std::int64_t batches, std::vector<PiperFamily>& families) {
     const std::int64_t devices = piper_.devices;
     const std::int64_t most = variant_.dp ? std::min(devices, batches) : 1;
+    const std::int64_t ep = family.forms.front().form.ep;
     const auto layers = static_cast<std::int64_t>(piper_.layers->layers().layers.size());
     const auto add = [&](std::int64_t least_dp, std::int64_t most_dp) {
       family.least_dp = least_dp;
@@ -247,8 +268,8 @@ class PiperSearch {
       throw Error(Where{"", 0, "--dp"}, "the piper planner gives each stage a degree of its own",
                   "give one degree for all, or a limit with --max-dp");
     }
-    if (!one_each) return add(1, space_.dp.at_most(most));
-    for (std::int64_t dp = 1; dp <= most; ++dp) {
+    if (!one_each) return add(ep, space_.dp.at_most(most));
+    for (std::int64_t dp = ep; dp <= most; dp += ep) {
       if (batches % dp == 0 && space_.dp.allows(dp)) add(dp, dp);
     }
   }
@@ -273,7 +294,8 @@ class PiperSearch {
         families.begin(), families.end(), [](const PiperFamily& a, const PiperFamily& b) {
           const auto rank = [](const PiperFamily& family) {
             const Configuration& last = family.forms.back().form;
-            return std::tuple(-last.micro_batch, last.recompute, last.tp, -family.working_bytes);
+            return std::tuple(-last.micro_batch, last.recompute, last.ep, last.tp,
+                              -family.working_bytes);
           };
           return rank(a) < rank(b);
         });
@@ -327,7 +349,7 @@ Outcome plan_piper(std::string_view name, const Job& job, const System& system,
   if (!variant.is_piper && space.network != PiperNetwork::flat) {
     throw Error(std::string(name) + " takes the network as flat", "leave out --network levels");
   }
-  if (const std::string_view option = option_outside(space); !option.empty()) {
+  if (const std::string_view option = option_outside(variant, space); !option.empty()) {
     Outcome outcome = begin_outcome(job, system);
     outcome.objective_name = kObjective;
     outcome.infeasibility = Infeasibility{

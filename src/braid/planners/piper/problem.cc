@@ -49,6 +49,7 @@ void check_limits(const PiperProblem& problem, const std::string& file) {
   };
   count("devices", problem.devices);
   count("max-microbatches", problem.micro_batches);
+  count("step of data-parallel degrees", problem.dp_multiple);
   count("largest data-parallel degree", std::min(problem.most_dp, kMostPiperDevices));
   const auto positive = [&](const char* name, double value) {
     if (std::isfinite(value) && value > 0) return;
@@ -154,6 +155,7 @@ std::vector<std::int64_t> piper_dp_degrees(const PiperProblem& problem) {
   std::vector<std::int64_t> degrees;
   for (std::int64_t d = std::max<std::int64_t>(1, problem.least_dp); d <= most; ++d) {
     if (problem.rules.split == PiperSplit::even && problem.micro_batches % d != 0) continue;
+    if (d % problem.dp_multiple != 0) continue;
     degrees.push_back(d);
   }
   return degrees;

@@ -122,6 +122,7 @@ struct PiperProblem {
   PiperRules rules;
   std::int64_t least_dp = 1;                     ///< Data-parallel degrees of stages, from …
   std::int64_t most_dp = std::int64_t{1} << 40;  ///< … to.
+  std::int64_t dp_multiple = 1;                  ///< All are multiples of it.
   bool one_stage = false;                        ///< Do not cut the graph at all.
   friend bool operator==(const PiperProblem&, const PiperProblem&) = default;
 };
