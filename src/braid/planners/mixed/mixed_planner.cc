@@ -146,8 +146,9 @@ class MixedSearch {
   MixedSolution solve(const MixedFamily& family, const MixedProblem& problem, double cutoff_s,
                       std::int64_t most_steps);
   void find_first(std::vector<SearchNode>& nodes);
-  void search_all(std::vector<SearchNode>& nodes);
+  void search_all(std::vector<SearchNode>& nodes, bool from_below);
   double search_one_form(std::vector<OneFormRound> rounds, std::vector<SearchNode>& nodes);
+  void begin_with_one_form(std::vector<OneFormRound> rounds);
   Outcome found(const std::vector<SearchNode>& nodes);
   void walk(std::vector<SearchNode>& nodes);
   void look_for_alternatives(const std::vector<SearchNode>& nodes);
@@ -241,7 +242,7 @@ void MixedSearch::search(SearchNode& node, double cutoff_s) {
   show();
 }
 
-/// Looks for any plan: of one stage; then for a better one in each family below a time of its own,
+/// Looks for any plan, or a better one: of one stage; then in each family below a time of its own,
 /// raised wherever least was tried so far until there is one. Some family is cheap to search, and
 /// far less is tried in the others below what is found there.
 void MixedSearch::find_first(std::vector<SearchNode>& nodes) {
@@ -384,13 +385,14 @@ MixedSearch::SearchNode MixedSearch::node_of(std::int64_t samples) {
 }
 
 /// Searches rounds for what is faster than the best so far, and proves what none of them beats.
-void MixedSearch::search_all(std::vector<SearchNode>& nodes) {
+/// `from_below`: first below limits that rise, which proves more where a search is given up.
+void MixedSearch::search_all(std::vector<SearchNode>& nodes, bool from_below) {
   const auto first = std::min_element(
       nodes.begin(), nodes.end(),
       [](const SearchNode& a, const SearchNode& b) { return a.bound_s < b.bound_s; });
   const double least_bound_s = first->bound_s;
   for (SearchNode& node : nodes) node.limit_s = least_bound_s;
-  if (met_.empty()) find_first(nodes);
+  if (from_below) find_first(nodes);
   std::stable_sort(nodes.begin(), nodes.end(),
                    [](const SearchNode& a, const SearchNode& b) { return a.steps < b.steps; });
   for (SearchNode& node : nodes) {
@@ -420,10 +422,21 @@ double MixedSearch::search_one_form(std::vector<OneFormRound> rounds,
       node.bound_s = node.walked_s = rounds[next].bound_s;
       node.families.push_back(one_form_family(rounds[next].form, job_, space_, known_));
     }
-    search_all(batch);
+    search_all(batch, met_.empty());
     std::move(batch.begin(), batch.end(), std::back_inserter(nodes));
   }
   return kInfinity;
+}
+
+/// Pipelines whose stages all have one form are few, and the best of them is hard to beat: what is
+/// slower need not be looked for.
+void MixedSearch::begin_with_one_form(std::vector<OneFormRound> rounds) {
+  const std::int64_t searched = searched_;
+  const MixedDepthFirstLimits walk_left = walk_left_;
+  std::vector<SearchNode> nodes;
+  search_one_form(std::move(rounds), nodes);
+  searched_ = searched;
+  walk_left_ = walk_left;
 }
 
 Outcome MixedSearch::run() {
@@ -438,11 +451,9 @@ Outcome MixedSearch::run() {
       if (batch % round != 0) continue;
     }
     if (batch / round > kMostPlannedPasses) continue;
-    if (one_form) {
-      add_one_form_rounds(job_, space_, round, known_, rounds);
-    } else if (SearchNode node = node_of(round); !node.families.empty()) {
-      nodes.push_back(std::move(node));
-    }
+    add_one_form_rounds(job_, space_, round, known_, rounds);
+    if (one_form) continue;
+    if (SearchNode node = node_of(round); !node.families.empty()) nodes.push_back(std::move(node));
     show();
   }
   if (nodes.empty() && rounds.empty()) {
@@ -458,7 +469,8 @@ Outcome MixedSearch::run() {
   if (one_form) {
     bound_s_ = search_one_form(std::move(rounds), nodes);
   } else {
-    search_all(nodes);
+    if (budget_.work == 0) begin_with_one_form(std::move(rounds));
+    search_all(nodes, true);
   }
   look_for_alternatives(nodes);
   return found(nodes);
