@@ -188,6 +188,12 @@ std::optional<Import> read_given(const StatedOptions& options, std::optional<std
                         return text_beside(options.from, name);
                       }};
   if (!blocks) choice.blocks_beside = [&options] { return blocks_beside(options.from); };
+  choice.blocks_by_name = [](const std::string& model) {
+    Import named;
+    named.model = model;
+    name_in_catalogue(named);
+    return named.blocks;
+  };
   std::error_code error;
   if (!std::filesystem::is_regular_file(options.from, error)) {
     const bool is_folder = std::filesystem::is_directory(options.from, error);

@@ -89,9 +89,17 @@ struct ImportChoice {
   /// no sizes itself. Left out, none is.
   std::function<std::int64_t()> blocks_beside = {};
 
+  /// Blocks of a model by the trainer's name of it, 0: not known. Left out, none is.
+  std::function<std::int64_t(const std::string& model)> blocks_by_name = {};
+
   /// Blocks of the model that is named or found beside the file; 0: none is.
   std::int64_t blocks_of_model() const {
     return blocks == 0 && blocks_beside ? blocks_beside() : blocks;
+  }
+  /// The same, or of that which a file names itself.
+  std::int64_t blocks_of(const std::string& model) const {
+    const std::int64_t known = blocks_of_model();
+    return known == 0 && blocks_by_name ? blocks_by_name(model) : known;
   }
   std::optional<std::string> text_of(const std::string& name) const {
     return text_of_file ? text_of_file(name) : std::nullopt;

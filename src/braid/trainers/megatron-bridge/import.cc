@@ -4,6 +4,7 @@
 #include <array>
 #include <iterator>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include "braid/base/error.h"
@@ -13,6 +14,7 @@
 #include "braid/trainers/exchange/recomputed_modules.h"
 #include "braid/trainers/exchange/settings.h"
 #include "braid/trainers/exchange/signs.h"
+#include "braid/trainers/exchange/stage_ends.h"
 #include "braid/trainers/exchange/stage_layout.h"
 #include "braid/trainers/exchange/started_processes.h"
 #include "braid/trainers/megatron-bridge/hf_model.h"
@@ -63,6 +65,31 @@ void read_layout(GivenArguments& given, const std::string& file, Import& run) {
     run.notes.push_back("pipeline_model_parallel_layout " + in_quotes(text) +
                         ": read only where it is of E, t, m, L and |");
   }
+}
+
+constexpr StageEndNames kEndNames = {
+    "--model.num_layers_in_first_pipeline_stage", "--model.num_layers_in_last_pipeline_stage",
+    "--model.account_for_embedding_in_pipeline_split", "--model.account_for_loss_in_pipeline_split",
+    "--model.virtual_pipeline_model_parallel_size"};
+
+/// Stages at the ends, where no layout says what all have.
+void read_ends(GivenArguments& given, std::int64_t blocks, Import& run) {
+  StageEnds ends;
+  for (auto [name, said] :
+       {std::pair(kEndNames.first, &ends.first), {kEndNames.last, &ends.last}}) {
+    if (const std::int64_t count = number(given, name, 0); count > 0) *said = count;
+  }
+  ends.counts_embedding = is_on(given, kEndNames.embedding);
+  ends.counts_loss = is_on(given, kEndNames.loss);
+  if (!run.chunk_blocks.empty() || (!ends.are_said() && ends.counted() == 0)) return;
+  if (blocks == 0) {
+    given.fail(ends.first         ? kEndNames.first
+               : ends.last        ? kEndNames.last
+               : ends.counts_loss ? kEndNames.loss
+                                  : kEndNames.embedding,
+               "how many layers the model has is not said", "name the model, MODEL");
+  }
+  deal_blocks(given, kEndNames, blocks, ends, run);
 }
 
 /// The depth of MTP follows from the model that is named.
@@ -239,6 +266,7 @@ Import import_megatron_bridge(std::string_view text, const std::string& file,
   p.schedule = p.vp > 1 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b;
   p.sequence_parallel = is_on(given, "--model.sequence_parallel") && p.tp > 1;
   read_layout(given, file, run);
+  read_ends(given, run.blocks > 0 ? run.blocks : choice.blocks_of(run.model), run);
   read_predictions(given, run);
   read_sharding(given, run);
   read_behaviour(given, run);

@@ -77,12 +77,26 @@ std::int64_t processes_of_script(const ShellScript& script) {
   return processes_started(words, "");
 }
 
+/// The script of torchtitan takes its file, or the module and its recipe, and how many processes it
+/// starts from variables of the environment.
+void take_environment(const ShellScript& script, bool is_script, TorchtitanCommand& command) {
+  const auto take = [&](const std::string& name, std::string& value) {
+    const auto said = script.variables.find(name);
+    if (said != script.variables.end()) value = without_marks(joined(said->second));
+  };
+  take("CONFIG_FILE", command.config_file);
+  if (!is_script) return;
+  take("MODULE", command.module);
+  take("CONFIG", command.recipe);
+  command.devices = processes_of_script(script);
+}
+
 }  // namespace
 
 bool is_torchtitan_command(std::string_view text) {
   // People call scripts of other trainers so, too.
-  constexpr std::array<std::string_view, 5> kOwn = {"--training.", "--parallelism.",
-                                                    "CONFIG_FILE=", "NGPU=", "--module"};
+  constexpr std::array<std::string_view, 6> kOwn = {
+      "--training.", "--parallelism.", "CONFIG_FILE=", "NGPU=", "--module", "MODULE="};
   const bool has_own = std::any_of(kOwn.begin(), kOwn.end(),
                                    [&](std::string_view sign) { return contains(text, sign); });
   const auto starts_it = [&](std::string_view line) {
@@ -114,11 +128,7 @@ TorchtitanCommand torchtitan_command(std::string_view text, const std::string& f
     const std::span<const std::string> all(words);
     const auto before = static_cast<std::size_t>(program - words.begin());
     command.devices = processes_started(all.first(before), file);
-    // The script of torchtitan takes its file from a variable of the environment.
-    if (const auto named = script.variables.find("CONFIG_FILE"); named != script.variables.end()) {
-      command.config_file = without_marks(joined(named->second));
-    }
-    if (program->ends_with("run_train.sh")) command.devices = processes_of_script(script);
+    take_environment(script, program->ends_with("run_train.sh"), command);
     read_arguments(all.subspan(before + 1), command);
     std::vector<std::string> open = script.of_conditions;
     for (const UnknownPart& part : script.unknown_parts) {
