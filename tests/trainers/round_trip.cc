@@ -35,9 +35,9 @@ struct TrainerJob {
   SpaceOptions space;
 };
 
-TrainerJob trainer_job(const RoundTripCase& one, const Precision& precision,
+TrainerJob trainer_job(Graph graph, const RoundTripCase& one, const Precision& precision,
                        const std::string& trainer, const Import* run = nullptr) {
-  TrainerJob made{cached_model(one.model, one.seq_len), load_system(one.cluster), {}, {}};
+  TrainerJob made{std::move(graph), load_system(one.cluster), {}, {}};
   made.job.precision = precision;
   made.job.global_batch = one.global_batch;
   made.job.model_source = one.model;
@@ -132,6 +132,11 @@ StatedConfiguration as_written(StatedConfiguration stated, const Export& written
   return stated;
 }
 
+/// Whether the file has all sizes of the model, and no part of it is without an argument.
+bool says_model(const Import& run, const Export& written) {
+  return run.shape && run.shape->vocab > 0 && !says(written, "no argument");
+}
+
 /// Whether Accelerate's file does: it is FSDP's there.
 bool says_recomputation(const Parallelism& p) {
   return p.zero != Zero::none || p.tp > 1 || p.cp > 1;
@@ -157,18 +162,18 @@ StatedConfiguration with_options(StatedConfiguration read, const Plan& plan,
 RoundTripOutcome round_trip(const RoundTripCase& one, const std::string& trainer,
                             const std::string& target) {
   std::optional<StatedPlan> before;
-  std::string text;
+  Export written;
   try {
-    TrainerJob made = trainer_job(one, parse_precision(one.precision), trainer);
+    TrainerJob made = trainer_job(cached_model(one.model, one.seq_len), one,
+                                  parse_precision(one.precision), trainer);
     before = planned(made, one.stated);
-    const Export written = export_plan(before->candidate.plan, target);
-    text = written.text;
+    written = export_plan(before->candidate.plan, target);
     if (!written.warnings.empty()) before = planned(made, as_written(one.stated, written));
   } catch (const Error& error) {
     return {error.what(), ""};
   }
   try {
-    const Import run = import_run(text, "written by export");
+    const Import run = import_run(written.text, "written by export");
     if (!run.unknown.empty()) return {"", "arguments not known: " + joined(run.unknown)};
     if (run.devices != 0 && run.devices != before->candidate.plan.parallel.devices()) {
       return {"", fmt::format("the devices: {}", run.devices)};
@@ -180,10 +185,18 @@ RoundTripOutcome round_trip(const RoundTripCase& one, const std::string& trainer
           run.accumulation * run.parallel.micro_batch * before->candidate.plan.parallel.dp;
     }
     if (run.seq_len != 0) again.seq_len = run.seq_len;
-    TrainerJob made = trainer_job(again, run.precision.value_or(Precision{}), trainer, &run);
-    const StatedPlan after = planned(
-        made, with_options(read_configuration(run, made.graph), before->candidate.plan, target));
-    return {"", difference_of(*before, after)};
+    const auto difference = [&](const Graph& graph) {
+      TrainerJob made =
+          trainer_job(graph, again, run.precision.value_or(Precision{}), trainer, &run);
+      const StatedPlan after = planned(
+          made, with_options(read_configuration(run, made.graph), before->candidate.plan, target));
+      return difference_of(*before, after);
+    };
+    const std::string found = difference(cached_model(one.model, again.seq_len));
+    if (!found.empty() || !says_model(run, written)) return {"", found};
+    const std::string alone =
+        difference(graph_of_shape(*run.shape, {.file = one.model, .seq_len = again.seq_len}));
+    return {"", alone.empty() ? "" : "without the model's name: " + alone};
   } catch (const Error& error) {
     return {"", std::string("reading it: ") + error.what()};
   }

@@ -29,7 +29,8 @@ struct RoundTripOutcome {
   std::string difference;
 };
 
-/// Plans the case for `trainer`, exports it to `target`, reads that, and plans what was read. The
+/// Plans the case for `trainer`, exports it to `target`, reads that, and plans what was read; where
+/// the file says the model's sizes, also of the model that they make. The
 /// order of axes that have one rank, the schedule of one stage, and the ZeRO stage of one rank say
 /// nothing and do not count. Where a warning says that the file has another order of ranks, that is
 /// what comes back. DeepSpeed's file says neither pipeline stages nor which layers recompute,

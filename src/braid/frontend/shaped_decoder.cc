@@ -211,6 +211,7 @@ Graph graph_of_shape(const ModelShape& shape, const ShapeSource& source) {
   }
   Graph graph = build_decoder(spec, source.seq_len);
   graph.shape = shape;
+  graph.shape->first_block = 1;  // Behind the embedding, whatever the shape says.
   return graph;
 }
 

@@ -169,23 +169,31 @@ void read_state_formats(GivenArguments& given, Import& run) {
   }
 }
 
-void read_precision(std::string_view text, GivenArguments& given, Import& run) {
-  const std::string name = given.text("--mixed_precision").value_or("bf16_mixed");
-  const std::string_view call = "get_mixed_precision_config(\"";
-  const std::size_t at = text.find(call);
-  const std::string_view known =
-      at == std::string_view::npos ? std::string_view(name) : text.substr(at + call.size(), 60);
-  const std::string_view format = known.substr(0, known.find('"'));
-  if (contains(text, "get_mixed_precision_config(") && at == std::string_view::npos) {
-    run.notes.emplace_back(
-        "get_mixed_precision_config: which one is not said in words, and taken as bf16; give "
-        "--precision");
+/// What a precision is called. Where a function makes it, that is what it is asked for, as in
+/// `_perf_precision("fp8_cs")`, or its own name, as in `bf16_with_mxfp8_mixed()`.
+std::string name_of_precision(std::string_view text, const std::string& said) {
+  for (const char quote : {'"', '\''}) {
+    const std::string call = said + "(" + quote;
+    const std::size_t at = text.rfind(call);
+    if (at == std::string_view::npos) continue;
+    const std::string_view asked = text.substr(at + call.size());
+    return lowered(std::string(asked.substr(0, asked.find(quote))));
   }
-  run.precision = parse_precision(contains(format, "fp8")    ? "fp8"
-                                  : contains(format, "fp16") ? "fp16"
-                                                             : "bf16");
-  if (contains(format, "nvfp4"))
+  return lowered(said);
+}
+
+void read_precision(std::string_view text, GivenArguments& given, Import& run) {
+  const std::string said = given.text("--mixed_precision").value_or("bf16_mixed");
+  const std::string name = name_of_precision(text, said);
+  const bool is_eight = contains(name, "fp8"), is_half = contains(name, "fp16");
+  run.precision = parse_precision(is_eight ? "fp8" : is_half ? "fp16" : "bf16");
+  if (contains(name, "nvfp4")) {
     run.notes.push_back("mixed_precision: nvfp4 is taken as bf16; give --precision");
+  } else if (!is_eight && !is_half && !contains(name, "bf16")) {
+    run.notes.push_back(on_one_line("mixed_precision " + said) +
+                        ": which one that is is not known here, and taken as bf16; give "
+                        "--precision");
+  }
   const std::string wide =
       lowered(given.text("--mixed_precision.grad_reduce_in_fp32").value_or("true"));
   if (wide == "false") run.precision->gradient = Dtype::bf16;

@@ -148,12 +148,24 @@ void read_overlap(std::string_view text, BridgeSource& source) {
   }
 }
 
+/// Whether a function says that it gives a configuration or, where it does not say what it gives,
+/// sets a field of one or takes that of another function and hands it on.
+bool gives_configuration(std::string_view text, const PythonFunction& function) {
+  if (!function.returns.empty()) return function.returns == "ConfigContainer";
+  const std::string_view body = text.substr(function.begin, function.end - function.begin);
+  for (const std::string_view name : {"cfg", "config", "recipe"}) {
+    const std::string field = std::string(name) + ".", result = "return " + std::string(name);
+    if (contains(body, field) && contains(body, result)) return true;
+  }
+  return false;
+}
+
 /// Recipes of a file: public functions without arguments that give a ConfigContainer.
 std::vector<std::string> recipes_of(std::string_view text) {
   std::vector<std::string> names;
   for (const PythonFunction& each : python_functions(text)) {
-    if (each.returns == "ConfigContainer" && each.needs_no_arguments() &&
-        !each.name.starts_with('_')) {
+    if (each.needs_no_arguments() && !each.name.starts_with('_') &&
+        gives_configuration(text, each)) {
       names.emplace_back(each.name);
     }
   }

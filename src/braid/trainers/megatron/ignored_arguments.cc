@@ -278,7 +278,6 @@ constexpr auto kIgnored = std::to_array<std::string_view>({
     "--wall-clock-breakdown",
     // Values of the model that cost the same, routing that is taken to be even, and what is the
     // trainer's own behaviour.
-    "--activation-func-clamp-value",
     "--apply-layernorm-1p",
     "--attention-softmax-in-fp32",
     "--calculate-per-token-loss",
@@ -349,7 +348,6 @@ constexpr auto kIgnored = std::to_array<std::string_view>({
     "--rotary-scaling-factor",
     "--rotary-seq-len-interpolation-factor",
     "--softmax-scale",
-    "--softmax-type",
     "--use-flash-attn",
     "--use-rope-scaling",
     "--use-te-rng-tracker",

@@ -210,8 +210,9 @@ std::optional<ModelShape> megatron_shape(GivenArguments& given, std::string_view
   shape.tied_embeddings = !given.has("--untie-embeddings-and-output-weights");
   shape.activation = swiglu                        ? "swiglu"
                      : geglu                       ? "geglu"
-                     : given.has("--squared-relu") ? "relu"
+                     : given.has("--squared-relu") ? "relu_squared"
                                                    : "gelu";
+  shape.attention_sinks = given.text("--softmax-type").value_or("vanilla") == "learnable";
   const auto rate = [&](const char* name) {
     return finite_double(given.text(name).value_or("0.1")).value_or(0.1);
   };
@@ -230,7 +231,12 @@ std::optional<ModelShape> megatron_shape(GivenArguments& given, std::string_view
   shape.shared_inner = given.count_or("--moe-shared-expert-intermediate-size", 0, 0);
   shape.shared_gate = given.has("--moe-shared-expert-gate");
   shape.expert_latent = given.count_or("--moe-latent-size", 0, 0);
-  if (shape.experts == 0) shape.top_k = shape.expert_inner = 0;
+  shape.expert_bias = shape.linear_bias;
+  shape.expert_clamp = given.text("--activation-func-clamp-value").has_value();
+  if (shape.experts == 0) {
+    shape.top_k = shape.expert_inner = 0;
+    shape.expert_bias = shape.expert_clamp = false;
+  }
   if (given.has("--multi-latent-attention")) read_latent_attention(given, shape);
   shape.mtp_modules = given.count_or("--mtp-num-layers", 0, 0);
   shape.mtp_shared = given.has("--mtp-use-repeated-layer");
