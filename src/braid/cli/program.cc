@@ -25,8 +25,9 @@ namespace {
 std::string parse_message(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App* verb = &app;
   for (const CLI::App* chosen : app.get_subcommands()) verb = chosen;
-  const std::string help =
-      std::string("; see braid ") + (verb == &app ? "" : verb->get_name() + " ") + "--help";
+  const std::string of_verb =
+      std::string("; see braid ") + (verb == &app ? "" : verb->get_name() + " ");
+  const std::string help = of_verb + "--help";
   const std::vector<std::string> extras = app.remaining(/*recurse=*/true);
   if (extras.empty()) {
     const std::string message = error.what();  // "--tp: 1 required N missing"
@@ -35,8 +36,10 @@ std::string parse_message(const CLI::App& app, const CLI::ParseError& error) {
     if (mismatch && message.find("At Most 1") != std::string::npos) {
       return option + ": given more than once; give it once";
     }
+    // A short help need not have the option.
+    const bool has_all = verb->get_option_no_throw("--help-all") != nullptr;
     return (mismatch && message.ends_with(" missing") ? option + ": needs a value" : message) +
-           help;
+           (has_all && option.starts_with("--") ? of_verb + "--help-all" : help);
   }
   const std::string word = extras.front().substr(0, extras.front().find('='));
   const bool option = word.rfind('-', 0) == 0;

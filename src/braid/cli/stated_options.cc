@@ -430,6 +430,11 @@ StatedConfiguration stated_configuration(const JobOptions& job, const StatedOpti
   if (job.zero >= 0) p.zero = static_cast<Zero>(job.zero);
   if (p.vp > 1) p.schedule = ScheduleKind::interleaved;
   if (!job.schedule.empty()) p.schedule = *parse_schedule(job.schedule);
+  if (p.pp > 1 && p.vp == 1 && !job.schedule.empty() && p.schedule == ScheduleKind::interleaved) {
+    throw Error(Where{"", 0, "--schedule"},
+                "interleaved stages have several chunks each, and here each has one",
+                "say how many with --vp, or take --schedule 1f1b");
+  }
   if (p.pp == 1 && p.schedule == ScheduleKind::gpipe) {
     p.schedule = ScheduleKind::one_f_one_b;
     not_given.emplace_back("--schedule: none, as a plan of one stage has none");

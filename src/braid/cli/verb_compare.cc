@@ -1,12 +1,14 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "braid/base/error.h"
 #include "braid/base/file.h"
@@ -58,7 +60,14 @@ struct Compared {
   std::optional<RunCosts> run;  ///< Of the best, where a run was asked for.
 };
 
-/// Those asked for, or all that are compared where none are named.
+/// Whether the trainer that is named, if one is, has stages of the forms that the planner gives
+/// them.
+bool runs_plans_of(const CompareOptions& options, const PlannerEntry& planner) {
+  return options.job.trainer.empty() || !planner.heterogeneous_stages ||
+         load_trainer(options.job.trainer).can.heterogeneous_stages;
+}
+
+/// Those asked for, or all that are compared, and that the trainer can run, where none are named.
 std::vector<const PlannerEntry*> planners_of(const CompareOptions& options) {
   std::vector<const PlannerEntry*> entries;
   for (const std::string& name : options.planners) {
@@ -71,9 +80,29 @@ std::vector<const PlannerEntry*> planners_of(const CompareOptions& options) {
   }
   if (!entries.empty()) return entries;
   for (const PlannerEntry& entry : planners()) {
-    if (entry.compared) entries.push_back(&entry);
+    if (entry.compared && runs_plans_of(options, entry)) entries.push_back(&entry);
   }
   return entries;
+}
+
+/// Where no planner is named, those that the named trainer cannot run.
+std::vector<std::string> left_out(const CompareOptions& options) {
+  std::vector<std::string> names;
+  for (const PlannerEntry& entry : planners()) {
+    if (options.planners.empty() && entry.compared && !runs_plans_of(options, entry)) {
+      names.emplace_back(entry.name);
+    }
+  }
+  return names;
+}
+
+/// The same, as a line; empty where there are none.
+std::string left_out_text(const CompareOptions& options, const std::string& trainer) {
+  const std::vector<std::string> names = left_out(options);
+  if (names.empty()) return "";
+  return fmt::format(
+      "Left out, as {} has the same degrees for all stages and they give each its own: {}\n",
+      trainer, fmt::join(names, ", "));
 }
 
 const std::string& model_of(const LoadedJob& loaded) {
@@ -196,6 +225,7 @@ std::vector<Column> columns_of(const Compared& compared, double least_s, bool ru
   add("EP", [&] { return form.ep; });
   add("DP", [&] { return form.dp; });
   add("MBS", [&] { return form.micro_batch; });
+  add("ZeRO", [&] { return form.zero; });
   add("recompute", [&] {
     return form.offload.empty() ? form.recompute : form.recompute + " off" + form.offload;
   });
@@ -221,10 +251,16 @@ std::vector<Column> columns_of(const Compared& compared, double least_s, bool ru
   return columns;
 }
 
-/// Ways to split that no plan uses need no column, nor does what is not known of any.
+/// Ways to split that no plan uses need no column, nor does ZeRO where all have one stage, nor what
+/// is not known of any.
 bool is_left_out(const std::string& title, const std::vector<std::vector<Column>>& rows,
                  std::size_t column) {
   const bool splits = title == "CP" || title == "VP" || title == "EP";
+  if (title == "ZeRO") {
+    std::set<std::string> values{"-"};
+    for (const std::vector<Column>& row : rows) values.insert(row[column].value);
+    return values.size() <= 2;
+  }
   if (!splits && title != "MFU") return false;
   return std::all_of(rows.begin(), rows.end(), [&](const std::vector<Column>& row) {
     return (splits && row[column].value == "1") || row[column].value == "-";
@@ -314,7 +350,8 @@ std::string run_assumptions(const std::vector<Compared>& all) {
   return "";
 }
 
-Json to_json(const LoadedJob& loaded, const std::vector<Compared>& all) {
+Json to_json(const LoadedJob& loaded, const std::vector<Compared>& all,
+             const std::vector<std::string>& left_out) {
   Json json = Json::object();
   json["model"] = model_of(loaded);
   json["system"] = loaded.system.name;
@@ -324,6 +361,7 @@ Json to_json(const LoadedJob& loaded, const std::vector<Compared>& all) {
   json["precision"] = name_of(loaded.job.precision);
   json["trainer"] = loaded.job.trainer.name;
   json["trainer_notes"] = loaded.trainer_notes;
+  if (!left_out.empty()) json["left_out"] = left_out;
   json["rows"] = Json::array();
   for (const Compared& compared : all) {
     const std::string& name = compared.name;
@@ -345,8 +383,12 @@ void save_plans(const std::string& folder, std::span<const Compared> planners) {
   }
 }
 
-int run(const CompareOptions& options) {
+int run(CompareOptions options) {
   check_profile_options(options.profile);
+  // A saved plan is for a trainer, which the others are then for, too, where none are named.
+  if (options.job.trainer.empty() && options.planners.empty() && !options.plans.empty()) {
+    options.job.trainer = read_plan(options.plans.front()).trainer.name;
+  }
   const bool from_profile = !options.profile.profiles.empty();
   if (options.job.model.empty() && !from_profile) {
     throw Error("MODEL is required", "name one, or give --profile; see braid compare --help");
@@ -368,7 +410,7 @@ int run(const CompareOptions& options) {
   const bool saves = !options.save_all.empty() && has_plan(planned);
   if (saves) save_plans(options.save_all, planned);
   if (options.job.json) {
-    fmt::print("{}", to_text(to_json(loaded, all)));
+    fmt::print("{}", to_text(to_json(loaded, all, left_out(options))));
     return any ? kFound : kInfeasible;
   }
   fmt::print("{}{}{}\n", heading(loaded), compare_table(all), compare_legend(all));
@@ -378,6 +420,7 @@ int run(const CompareOptions& options) {
     if (!reason.empty()) reasons += fmt::format("  {}: {}\n", compared.name, reason);
   }
   if (!reasons.empty()) fmt::print("Without a plan:\n{}", reasons);
+  fmt::print("{}", left_out_text(options, loaded.job.trainer.name));
   fmt::print("{}{}", assumptions_text(all), run_assumptions(all));
   if (saves) {
     say_written_below({{"Plans", options.save_all, "each in a file named by its planner"}});
@@ -401,7 +444,7 @@ Run add_compare(CLI::App& app) {
   verb.option("MODEL").required(false);
   add_profile_options(verb, options->profile);
   verb.add_option("--planners", options->planners,
-                  "Names, separated by commas (default: all but exhaustive)")
+                  "Names, separated by commas (default: all but exhaustive and megatron-rule)")
       .delimiter(',')
       .group("Search");
   verb.add_option("--plans", options->plans,

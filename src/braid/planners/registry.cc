@@ -111,7 +111,7 @@ constexpr std::array kPlanners = {
     Planner{{.name = "megatron",
              .description =
                  "published rule of thumb: tensor within the node, then pipeline, then data; best "
-                 "micro-batch, recomputation and split of experts",
+                 "micro-batch, recomputation, split of experts and ZeRO-1 or none",
              .plan = plain<plan_megatron>},
             Systems::homogeneous,
             Recompute::full},

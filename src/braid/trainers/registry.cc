@@ -211,7 +211,15 @@ Import import_run(const std::string& text, const std::string& file, const Import
                                     [&](const Reader& each) { return each.recognises(text); });
   const bool is_known = reader != std::end(kReaders);
   if (!choice.recipe.empty() && !(is_known && reader->has_recipes)) refuse_recipe_choice(file);
-  if (is_known) return reader->read(text, file, choice);
+  if (is_known) {
+    ImportChoice with_others = choice;
+    with_others.run_of_file = [&choice](const std::string& name) -> std::optional<Import> {
+      const std::optional<std::string> other = choice.text_of(name);
+      if (!other) return std::nullopt;
+      return import_run(*other, name, choice);
+    };
+    return reader->read(text, file, with_others);
+  }
   if (const std::string named = named_file(text); !named.empty()) {
     throw Error(Where{file, 0, ""}, "this command line says nothing of the run but " + named,
                 "give that file");

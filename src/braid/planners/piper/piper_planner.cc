@@ -35,6 +35,11 @@ bool splits_experts(const PiperVariant& variant, const PiperSpace& space) {
 /// The option that asks for what is outside of the space; empty when none does.
 std::string_view option_outside(const PiperVariant& variant, const PiperSpace& space) {
   if (!space.pp.is_any()) return "--pp";
+  if (!variant.tp && !space.tp.allows(1)) return "--tp";
+  if (!variant.dp && !space.dp.allows(1)) return "--dp";
+  if (!variant.recompute && space.recompute.value_or(Recompute::none) != Recompute::none) {
+    return "--recompute";
+  }
   if (!space.cp.allows(1)) return "--cp";
   if (!space.ep.allows(1) && !splits_experts(variant, space)) return "--ep";
   if (space.whole_experts.value_or(false)) return "--whole-experts";

@@ -24,6 +24,7 @@ struct RuleSettings {
   int ep = 1, micro_batch = 1;
   Recompute recompute = Recompute::full;
   bool sequence_parallel = false;
+  Zero zero = Zero::none;
 };
 
 class MegatronRule {
@@ -102,7 +103,7 @@ std::optional<Configuration> MegatronRule::configuration(int tp, int pp,
   if (configuration.num_micro_batches > kMostPlannedPasses / pp) return std::nullopt;
   configuration.sequence_parallel = settings.sequence_parallel && tp > 1;
   configuration.recompute = settings.recompute;
-  configuration.zero = space_.zero.value_or(Zero::none);
+  configuration.zero = settings.zero;
   const Execution how = to_execution(configuration);
   if (!refusal(limits_.split, how).empty() || !is_listed(space_, configuration) ||
       wants_the_other(configuration)) {
@@ -112,8 +113,12 @@ std::optional<Configuration> MegatronRule::configuration(int tp, int pp,
 }
 
 /// Whether the trainer takes these degrees only with sequence parallelism where there is none, or
-/// only without.
+/// only without, or only without ZeRO where nobody asks for it.
 bool MegatronRule::wants_the_other(Configuration configuration) const {
+  if (configuration.zero != Zero::none && !asked_.zero &&
+      !refusal(space_.can, to_parallelism(configuration)).empty()) {
+    return true;
+  }
   if (configuration.tp == 1 || refusal(space_.can, to_parallelism(configuration)).empty()) {
     return false;
   }
@@ -210,7 +215,7 @@ void check_homogeneous(const System& system) {
 }
 
 /// Recomputation from none to full, every split of experts, every micro-batch size, sequence
-/// parallelism or none.
+/// parallelism or none, the optimizer's state whole or shared by replicas.
 std::vector<RuleSettings> all_settings(const SpaceLimits& limits, const SpaceOptions& space) {
   SpaceOptions whole_sequence = space;
   whole_sequence.cp = 1;
@@ -225,7 +230,11 @@ std::vector<RuleSettings> all_settings(const SpaceLimits& limits, const SpaceOpt
       for (const int micro_batch : micro_batches_of(limits.global_batch, space)) {
         for (const bool sequence_parallel : space.can.sequence_parallel) {
           if (sequence_parallel != space.sequence_parallel.value_or(sequence_parallel)) continue;
-          all.push_back({ep, micro_batch, recompute, sequence_parallel});
+          for (const Zero zero : {Zero::none, Zero::optimizer}) {
+            if (space.zero && zero != Zero::none) continue;
+            all.push_back(
+                {ep, micro_batch, recompute, sequence_parallel, space.zero.value_or(zero)});
+          }
         }
       }
     }
@@ -247,7 +256,7 @@ Outcome plan_megatron_rule(const Job& job, const System& system, const SpaceOpti
   check_homogeneous(system);
   RuleSettings bare = {space.ep.least(), space.micro_batch.least(),
                        space.recompute.value_or(Recompute::full),
-                       space.sequence_parallel.value_or(false)};
+                       space.sequence_parallel.value_or(false), space.zero.value_or(Zero::none)};
   Outcome outcome = MegatronRule(job, system, space).run({&bare, 1}, "megatron-rule");
   if (!outcome.candidates.empty() || space.sequence_parallel) return outcome;
   // Some models are trained with it alone.

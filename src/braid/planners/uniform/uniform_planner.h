@@ -17,8 +17,9 @@ Outcome plan_exhaustively(const Job& job, const System& system, const SpaceOptio
 
 /// Megatron-LM's published rule of thumb (Narayanan et al. 2021, §3): tensor parallelism up to the
 /// node, then pipeline until the model fits, data parallelism with the rest. The rule leaves the
-/// micro-batch, the recomputation and the split of experts open: it is followed with every choice
-/// of these, and the fastest plan of all is taken.
+/// micro-batch, the recomputation, the split of experts and whether replicas share the optimizer's
+/// state (ZeRO-1) open: it is followed with every choice of these, and the fastest plan of all is
+/// taken.
 Outcome plan_megatron(const Job& job, const System& system, const SpaceOptions& space,
                       const Budget& budget, const Progress& progress = {});
 

@@ -87,7 +87,8 @@ bool is_launch_text(std::string_view text) {
 }
 
 /// Of a Python script what stands in the brackets of Accelerate's classes; else the whole text.
-std::vector<Setting> relevant(std::string_view text) {
+/// Throws Error where a class stands there twice.
+std::vector<Setting> relevant(std::string_view text, const std::string& file) {
   constexpr std::array<std::string_view, 3> kClasses = {
       "ParallelismConfig(", "FullyShardedDataParallelPlugin(", "Accelerator("};
   if (contains(text, "compute_environment:") || contains(text, "parallelism_config:") ||
@@ -100,6 +101,12 @@ std::vector<Setting> relevant(std::string_view text) {
     const std::size_t begin = text.find(name);
     if (begin == std::string_view::npos) continue;
     is_python = true;
+    if (text.find(name, begin + 1) != std::string_view::npos) {
+      const std::string called(name.substr(0, name.size() - 1));
+      throw Error(Where{file, 0, ""},
+                  called + " is in it several times, and which one the run has is not known",
+                  "leave the one that it has");
+    }
     std::size_t end = begin + name.size();
     for (int depth = 1; end < text.size() && depth > 0; ++end) {
       depth += text[end] == '(' ? 1 : text[end] == ')' ? -1 : 0;
@@ -193,15 +200,28 @@ void read_sharding(GivenArguments& given, bool shards, Import& run) {
   };
   const bool optimizer = is_moved("--offload_optimizer_device");
   const bool weights = is_moved("--offload_param_device");
-  const bool all = is_on(given, "--offload_params");
+  const bool of_python = is_on(given, "--cpu_offload");
+  const bool all = is_on(given, "--offload_params") || of_python;
   p.offload_optimizer = optimizer || all;
   if (weights || all) {
     run.notes.push_back(std::string(all ? "offload_params" : "offload_param_device") +
                         ": here the shards of parameters and gradients stay on the device");
   }
-  if (given.has("--config_file")) {
-    run.notes.emplace_back("deepspeed_config_file says the rest: give that file in place of this");
+}
+
+/// DeepSpeed's own file, where the settings name one, says all but how many processes there are.
+std::optional<Import> run_of_deepspeed_file(GivenArguments& given, const ImportChoice& choice) {
+  const std::optional<std::string> name = given.text("--config_file");
+  if (!name || !is_deepspeed_plugin(given)) return std::nullopt;
+  std::optional<Import> named = choice.run_of(*name);
+  if (!named) {
+    given.fail("--deepspeed_config_file", in_quotes(*name) + " says the rest, and is not there",
+               "put it beside this file, or give it in place of this one");
   }
+  named->devices = given.count_or("--num_processes", 0);
+  named->notes.push_back(on_one_line("deepspeed_config_file " + *name) +
+                         ": read, as it counts before what stands beside it");
+  return named;
 }
 
 bool is_launch(const std::string& word) {
@@ -272,7 +292,7 @@ Launched settings_of_run(std::string_view text, const std::string& file, const I
       return launch_settings(line->words, choice, run);
     }
   }
-  return {relevant(text), {}};
+  return {relevant(text, file), {}};
 }
 
 /// The training script says how many samples a micro-batch has.
@@ -300,7 +320,7 @@ void read_script_arguments(const ShellCommand& arguments, const std::string& fil
   const bool tf32 = is_set_for_hf(given, "--tf32");
   if (narrow || half) {
     run.precision = parse_precision(narrow ? "bf16" : "fp16");
-  } else if (tf32 && run.precision->matmul == Dtype::f32) {
+  } else if (tf32 && run.precision && run.precision->matmul == Dtype::f32) {
     run.precision = parse_precision("tf32");
   }
   const std::vector<std::string> unknown = given.unknown();
@@ -320,6 +340,10 @@ Import import_accelerate(std::string_view text, const std::string& file,
   Import run;
   const Launched launched = settings_of_run(text, file, choice, run);
   GivenArguments given = as_arguments(with_short_names(launched.settings), file);
+  if (std::optional<Import> named = run_of_deepspeed_file(given, choice)) {
+    read_script_arguments(launched.arguments, file, *named);
+    return *named;
+  }
   run.trainer = "accelerate";
   Parallelism& p = run.parallel;
   const auto degree = [&](const char* name) {

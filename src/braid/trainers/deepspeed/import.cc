@@ -27,6 +27,32 @@ constexpr OwnOption kOwnOptions[] = {{"--tp", "autotp_size"},
 
 constexpr std::int64_t kMostSamples = 1 << 30;
 
+/// With blanks in place of comments, which DeepSpeed's reader (Hjson) skips.
+std::string without_comments(std::string_view text) {
+  std::string plain(text);
+  const auto blank = [&](std::size_t begin, std::size_t end) {
+    for (; begin < std::min(end, plain.size()); ++begin) {
+      if (plain[begin] != '\n') plain[begin] = ' ';
+    }
+    return end;
+  };
+  bool in_string = false;
+  for (std::size_t i = 0; i < plain.size(); ++i) {
+    const std::string_view here = text.substr(i);
+    if (here[0] == '"') in_string = !in_string;
+    if (in_string) {
+      i += here[0] == '\\' ? 1 : 0;
+    } else if (here.starts_with("//") || here[0] == '#') {
+      i = blank(i, text.find('\n', i));
+    } else if (here.starts_with("/*")) {
+      const std::size_t end = text.find("*/", i + 2);
+      i = blank(i, end == std::string_view::npos ? end : end + 2) - 1;
+    }
+    if (i >= plain.size()) break;
+  }
+  return plain;
+}
+
 /// A count; null and "auto", which Hugging Face's Trainer fills in, are "not given".
 std::int64_t number(GivenArguments& given, std::string_view name, std::int64_t otherwise,
                     std::int64_t least = 1) {
@@ -191,7 +217,7 @@ Import import_start_line(std::string_view text, const std::string& file,
     throw Error(Where{file, 0, "--deepspeed_config"},
                 in_quotes(start.settings_file) + " is no JSON", "name the file of settings");
   }
-  std::vector<Setting> settings = settings_of_json(named, start.settings_file);
+  std::vector<Setting> settings = settings_of_json(without_comments(named), start.settings_file);
   Import run;
   take_trainer_arguments(start.arguments, file, settings, run);
   run = import_settings(settings, start.settings_file, std::move(run));
@@ -211,8 +237,9 @@ Import import_start_line(std::string_view text, const std::string& file,
 
 bool is_deepspeed(std::string_view text) {
   if (is_deepspeed_start(text)) return true;
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos || text[first] != '{') return false;
+  const std::string plain = without_comments(text);
+  const std::size_t first = plain.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos || plain[first] != '{') return false;
   return has_sign(
       text, {"\"zero_optimization\"", "\"train_batch_size\"", "\"train_micro_batch_size_per_gpu\"",
              "\"gradient_accumulation_steps\"", "\"fp16\"", "\"bf16\""});
@@ -221,7 +248,7 @@ bool is_deepspeed(std::string_view text) {
 Import import_deepspeed(std::string_view text, const std::string& file,
                         const ImportChoice& choice) {
   if (is_deepspeed_start(text)) return import_start_line(text, file, choice);
-  return import_settings(settings_of_json(text, file), file, {});
+  return import_settings(settings_of_json(without_comments(text), file), file, {});
 }
 
 }  // namespace braid

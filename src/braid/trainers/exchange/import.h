@@ -85,6 +85,10 @@ struct ImportChoice {
   /// there. Left out, none is.
   std::function<std::optional<std::string>(const std::string& name)> text_of_file = {};
 
+  /// What another trainer's file says that this one names; nullopt: it is not there. Left out, none
+  /// is.
+  std::function<std::optional<Import>(const std::string& name)> run_of_file = {};
+
   /// Blocks of the model that is found beside the file, 0: none is; it counts where the file says
   /// no sizes itself. Left out, none is.
   std::function<std::int64_t()> blocks_beside = {};
@@ -103,6 +107,9 @@ struct ImportChoice {
   }
   std::optional<std::string> text_of(const std::string& name) const {
     return text_of_file ? text_of_file(name) : std::nullopt;
+  }
+  std::optional<Import> run_of(const std::string& name) const {
+    return run_of_file ? run_of_file(name) : std::nullopt;
   }
 };
 

@@ -22,7 +22,7 @@ void ShellGivenTexts::skip(ShellText& text) {
     }
     begin = std::min(begin, text.end());
     const std::string_view body = text.part(std::min(first, begin), begin);
-    if (contains(body, ".py") || contains(body, "torchrun ")) break;
+    if (body.starts_with("#!") || contains(body, ".py") || contains(body, "torchrun ")) break;
     text.move_to(begin - 1);
   }
   ends_.clear();

@@ -140,7 +140,10 @@ std::optional<Launch> launch_of(const ShellCommand& command) {
   return Launch{{command.begin(), name}, {name + 1, command.end()}, script, first, {}};
 }
 
-Launch find_launch(const ShellScript& script, const std::string& file) {
+/// The first that the script starts; where it starts others with other arguments, a note says so.
+Launch find_launch(const ShellScript& script, const std::string& file,
+                   std::vector<std::string>& notes) {
+  std::optional<Launch> first;
   for (std::size_t c = 0; c < script.commands.size(); ++c) {
     std::optional<Launch> launch = launch_of(script.commands[c]);
     const bool is_inner = !launch;
@@ -148,14 +151,21 @@ Launch find_launch(const ShellScript& script, const std::string& file) {
       if (!launch) launch = launch_of(inner);
     }
     if (!launch) continue;
+    if (first) {
+      if (launch->arguments == first->arguments) continue;
+      notes.emplace_back(
+          "several lines start it, with other arguments each: the first is read here");
+      break;
+    }
     for (const UnknownPart& part : script.unknown_parts) {
       if (part.command != c) continue;
       launch->unknown.push_back(part);
       // Words of another command: which argument it is of is not known.
       if (is_inner) launch->unknown.back().word = std::numeric_limits<std::size_t>::max();
     }
-    return *launch;
+    first = std::move(launch);
   }
+  if (first) return *std::move(first);
   throw Error(Where{file, 0, ""}, "no command has Megatron-LM's arguments",
               "give the line that starts pretrain_gpt.py, or its launch script");
 }
@@ -248,13 +258,13 @@ Import import_megatron(std::string_view text, const std::string& file, const Imp
     return import_megatron(command, file, choice);
   }
   const ShellScript script = read_script_with_sourced(text, file, choice);
-  const Launch launch = find_launch(script, file);
+  Import run;
+  const Launch launch = find_launch(script, file, run.notes);
   GivenArguments given(launch.arguments, file);
   for (std::size_t i = 0; i < launch.unknown.size(); ++i) {
     UnknownValue why = why_unknown(launch.unknown[i].name, script);
     given.set_unknown_value(argument_of(i, launch), std::move(why.message), std::move(why.remedy));
   }
-  Import run;
   run.trainer = "megatron";
   run.own_options = kOwnOptions;
   run.devices = processes_started(launch.before, file);
