@@ -135,13 +135,9 @@ std::vector<std::int64_t> counts_of_chunks(const Plan& plan) {
   return holds_ends ? blocks : std::vector<std::int64_t>(layers.begin(), layers.end());
 }
 
-/// What a plan of ours says. Throws Error where its stages have forms of their own.
+/// What a plan of ours says.
 Import import_plan(const std::string& file) {
   Plan plan = read_plan(file);
-  if (!is_uniform(plan)) {
-    throw Error(Where{file, 0, ""}, "the plan's stages have degrees of their own",
-                "braid verify and braid report take such plans");
-  }
   Import run;
   run.trainer = plan.trainer.name;
   run.model = plan.model_source;
@@ -157,8 +153,12 @@ Import import_plan(const std::string& file) {
     run.blocks = plan.shape->blocks;
     run.hidden = plan.shape->hidden;
   }
-  run.chunk_blocks = counts_of_chunks(plan);
-  run.system = std::move(plan.system);
+  run.system = plan.system;
+  if (is_uniform(plan)) {
+    run.chunk_blocks = counts_of_chunks(plan);
+  } else {
+    run.as_planned = std::make_shared<Plan>(std::move(plan));
+  }
   return run;
 }
 

@@ -198,9 +198,42 @@ Error as_of_run(const Error& error, const Import& from, const EvaluateOptions& o
   return said ? Error(*said, std::string(error.what()).substr(key.size() + 2)) : error;
 }
 
-/// stated_plan(), whose errors without a place are of what --from gives.
+/// Throws Error where something is said of all stages beside a plan that says it of each.
+void check_as_planned(const EvaluateOptions& options, const Verb& verb) {
+  for (const char* name : {"--cluster",
+                           "--precision",
+                           "--global-batch",
+                           "--seq-len",
+                           "--for",
+                           "--tp",
+                           "--pp",
+                           "--dp",
+                           "--cp",
+                           "--ep",
+                           "--vp",
+                           "--micro-batch",
+                           "--layout",
+                           "--offload",
+                           "--order",
+                           "--recompute",
+                           "--zero",
+                           "--schedule",
+                           "--sequence-parallel",
+                           "--whole-experts"}) {
+    if (!verb.option(name).given()) continue;
+    throw Error(Where{"", 0, name},
+                "the stages of " + options.stated.from +
+                    " have degrees of their own, and are "
+                    "evaluated as they are",
+                "leave it out");
+  }
+}
+
+/// stated_plan(), whose errors without a place are of what --from gives; or a plan as it is.
 StatedPlan plan_of_run(const LoadedJob& loaded, const TrainerLimits& can,
-                       const StatedConfiguration& stated, const EvaluateOptions& options) {
+                       const StatedConfiguration& stated, const EvaluateOptions& options,
+                       const Plan* as_planned) {
+  if (as_planned != nullptr) return stated_as_planned(*as_planned);
   try {
     return stated_plan(loaded.job, loaded.system, can, stated);
   } catch (const Error& error) {
@@ -235,15 +268,19 @@ int run_stated(EvaluateOptions options, const Verb& verb, const std::optional<Im
   ConfigurationEvaluation evaluation;
   const TrainerUsual usual = usual_of(trainer, loaded.system, loaded.job);
   const TrainerLimits can = limits_with(from, loaded.space.can);
+  const Plan* as_planned = from ? from->as_planned.get() : nullptr;
+  if (as_planned != nullptr) check_as_planned(options, verb);
   const StatedConfiguration stated =
-      stated_configuration(options.job, options.stated,
-                           {from ? &*from : nullptr, usual, can, loaded.graph,
-                            loaded.system.device_count, loaded.job.global_batch},
-                           evaluation.not_given);
+      as_planned != nullptr
+          ? StatedConfiguration{as_planned->parallel, {}}
+          : stated_configuration(options.job, options.stated,
+                                 {from ? &*from : nullptr, usual, can, loaded.graph,
+                                  loaded.system.device_count, loaded.job.global_batch},
+                                 evaluation.not_given);
   if (from) take_notes(*from, options, verb, loaded, stated.parallel, evaluation);
   evaluation.unusual_trainer = loaded.unusual_trainer;
   evaluation.trainer_notes = loaded.trainer_notes;
-  evaluation.mine = plan_of_run(loaded, can, stated, options);
+  evaluation.mine = plan_of_run(loaded, can, stated, options, as_planned);
   const Outcome begun = begin_outcome(loaded.job, loaded.system);
   evaluation.bound = begun.physical_bound;
   evaluation.assumptions = plan_assumptions(&loaded.graph, evaluation.mine.candidate.plan);

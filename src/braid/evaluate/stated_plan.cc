@@ -152,6 +152,15 @@ StatedPlan stated_plan(const Job& job, const System& system, const TrainerLimits
   return result;
 }
 
+StatedPlan stated_as_planned(const Plan& plan) {
+  check_plan(plan);
+  StatedPlan result;
+  result.candidate.plan = plan;
+  result.misfit = misfit_of(plan);
+  result.candidate.metrics = measure(plan);
+  return result;
+}
+
 std::vector<std::int32_t> layers_of_counts(const std::vector<std::int64_t>& counts,
                                            const Graph& graph, std::int64_t chunks,
                                            const std::string& option) {

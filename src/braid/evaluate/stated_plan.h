@@ -34,6 +34,10 @@ struct StatedPlan {
 StatedPlan stated_plan(const Job& job, const System& system, const TrainerLimits& can,
                        const StatedConfiguration& stated, bool checked = true);
 
+/// A plan as it is, whatever forms its stages have. Throws Error for what the verifier has against
+/// it but for memory.
+StatedPlan stated_as_planned(const Plan& plan);
+
 /// The layers of each chunk where `counts` has the transformer blocks of each: the layers before
 /// the first block go to the first chunk, those behind the last to the last. Counts that sum up to
 /// all layers stay as they are. Throws Error naming `option` for other sums, numbers of chunks and

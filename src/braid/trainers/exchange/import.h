@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,6 +17,8 @@
 #include "braid/trainers/exchange/own_options.h"
 
 namespace braid {
+
+struct Plan;
 
 /// A flag of the trainer's behaviour that a run has otherwise than the catalogue may say.
 struct BehaviourChange {
@@ -68,6 +71,8 @@ struct Import {
   std::optional<bool> dropout;   ///< Whether the model has some; nullopt: not known.
   std::string needs_fp4_units;   ///< What starts on chips with FP4 alone; empty: nothing does.
   std::optional<System> system;  ///< Where it says the devices with all their figures.
+  /// A plan whose stages have forms of their own, of which the rest has what all share; or null.
+  std::shared_ptr<const Plan> as_planned;
 };
 
 /// A setting of which nothing is said, and what it then is: "1".
