@@ -32,7 +32,7 @@ const TorchtitanModel* model_of_recipe(const TorchtitanSource& source, const std
   const std::vector<const TorchtitanModel*> candidates = models_with(flavor);
   const TorchtitanModel* found = candidates.size() == 1 ? candidates.front() : nullptr;
   for (const TorchtitanModel* each : candidates) {
-    if (source.recipe.starts_with(std::string(each->name) + "_")) found = each;
+    if (contains("_" + source.recipe, fmt::format("_{}_", each->name))) found = each;
   }
   if (found == nullptr) return nullptr;
   run.notes.push_back(
