@@ -17,6 +17,7 @@
 #include "braid/planners/job/job_layers.h"
 #include "braid/planners/job/plan_builder.h"
 #include "braid/planners/job/space.h"
+#include "braid/planners/job/space_rules.h"
 #include "braid/system/links.h"
 #include "braid/system/part.h"
 
@@ -114,6 +115,7 @@ std::vector<Configuration> degrees_on(const System& system, const GraphPipeSpace
       Configuration& degree = degrees.emplace_back();
       degree.tp = tp;
       degree.ep = degree.dp = ep;
+      if (!can_divide(space.can, to_execution(degree))) degrees.pop_back();
     }
   }
   return degrees;

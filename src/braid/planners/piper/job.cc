@@ -13,6 +13,7 @@
 #include "braid/planners/job/job_layers.h"
 #include "braid/planners/job/plan_builder.h"
 #include "braid/planners/job/space.h"
+#include "braid/planners/job/space_rules.h"
 #include "braid/planners/piper/levels.h"
 #include "braid/planners/piper/network.h"
 #include "braid/search/downset_lattice.h"
@@ -128,6 +129,7 @@ std::vector<PiperConfig> piper_configs(const PiperJob& job, const SpaceOptions& 
     degree.zero = space.zero.value_or(Zero::none);
     for (const TensorSharding& tensor : forms_of(limits, degree, space, sharding)) {
       if (!job.tables->is_distinct(with_form(degree, tensor))) continue;
+      if (!can_divide(space.can, to_execution(with_form(degree, tensor)))) continue;
       for (const Recompute kind : {Recompute::none, Recompute::selective, Recompute::full}) {
         if (space.recompute ? *space.recompute != kind : kind != Recompute::none && !recompute) {
           continue;
