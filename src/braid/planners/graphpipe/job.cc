@@ -145,7 +145,7 @@ GroupStrategies strategies_on(const StrategySearch& search, const System& system
   if (layers.searches_shardings()) {
     limits.split.automatic = found;
     for (const Configuration& degree : degrees) {
-      for (const TensorSharding& form : tensor_shardings(degree, limits, space)) {
+      for (const TensorSharding& form : shardings_of_family(degree, limits, space)) {
         const Configuration strategy = with_form(degree, form);
         if (form.sharding == ShardingKind::manual || !tables.is_distinct(strategy)) continue;
         add_strategies(strategy, search, result.strategies);

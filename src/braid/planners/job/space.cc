@@ -14,11 +14,20 @@
 namespace braid {
 namespace {
 
+/// The first stage that shards more, of those that the trainer has.
+std::optional<Zero> stage_behind(Zero zero, const SpaceOptions& options, int pp) {
+  for (int next = static_cast<int>(zero) + 1; next <= static_cast<int>(Zero::parameters); ++next) {
+    if (options.can.allows(static_cast<Zero>(next), pp)) return static_cast<Zero>(next);
+  }
+  return std::nullopt;
+}
+
 /// Stages of ZeRO that are looked at whether memory asks for them or not: without sharding, and
 /// the least that shards the optimizer's state, which costs another collective and saves work;
 /// where gradients are added up by kernels of their own also the least that shards gradients, which
 /// needs none; in pipelines all, as what is summed up with each micro-batch hides behind passes
-/// that others come too late for. Of those that the trainer has.
+/// that others come too late for. Of those that the trainer has; behind one that it refuses of some
+/// forms also the next.
 std::vector<Zero> base_stages(const SpaceLimits& limits, const SpaceOptions& options, int pp) {
   std::vector<Zero> stages;
   const auto add_least_of = [&](std::initializer_list<Zero> ascending) {
@@ -35,6 +44,15 @@ std::vector<Zero> base_stages(const SpaceLimits& limits, const SpaceOptions& opt
     add_least_of({Zero::gradients});
     add_least_of({Zero::parameters});
   }
+  const std::vector<ExcludedForms>& never = options.can.never;
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    const FormTraits trait = bit_of(FormTrait::zero_0) << static_cast<unsigned>(stages[i]);
+    const bool is_refused = std::any_of(never.begin(), never.end(), [&](const ExcludedForms& each) {
+      return (each.with & trait) != 0;
+    });
+    const std::optional<Zero> next = stage_behind(stages[i], options, pp);
+    if (is_refused && next) add_least_of({*next});
+  }
   return stages;
 }
 
@@ -42,14 +60,10 @@ std::vector<Zero> base_stages(const SpaceLimits& limits, const SpaceOptions& opt
 /// anyway.
 std::optional<Zero> next_stage(Zero zero, const SpaceLimits& limits, const SpaceOptions& options,
                                int pp) {
+  const std::optional<Zero> next = stage_behind(zero, options, pp);
   const std::vector<Zero> base = base_stages(limits, options, pp);
-  for (int next = static_cast<int>(zero) + 1; next <= static_cast<int>(Zero::parameters); ++next) {
-    const auto stage = static_cast<Zero>(next);
-    if (!options.can.allows(stage, pp)) continue;
-    if (std::find(base.begin(), base.end(), stage) != base.end()) return std::nullopt;
-    return stage;
-  }
-  return std::nullopt;
+  const bool is_base = next && std::find(base.begin(), base.end(), *next) != base.end();
+  return is_base ? std::nullopt : next;
 }
 
 bool has_more_dimensions(const Configuration& configuration, const SpaceLimits& limits) {
@@ -219,8 +233,11 @@ Configuration with_form(Configuration configuration, const TensorSharding& form)
   return configuration;
 }
 
-std::vector<TensorSharding> tensor_shardings(const Configuration& split, const SpaceLimits& limits,
-                                             const SpaceOptions& options) {
+namespace {
+
+/// `known`: what is decided of the split.
+std::vector<TensorSharding> shardings_of(const Configuration& split, const SpaceLimits& limits,
+                                         const SpaceOptions& options, FormTraits known) {
   std::vector<TensorSharding> forms;
   const bool manual = divides_manually(limits.split, split.tp);
   Execution how = to_execution(split);
@@ -235,7 +252,7 @@ std::vector<TensorSharding> tensor_shardings(const Configuration& split, const S
     if (!options.can.allows_sequence_parallel(sequence_parallel, split.tp)) continue;
     Configuration formed = split;
     formed.sequence_parallel = sequence_parallel;
-    if (is_excluded(options.can, formed, kTensorFormTraits)) continue;
+    if (is_excluded(options.can, formed, known | bit_of(FormTrait::sequence_parallel))) continue;
     if (manual) forms.push_back({sequence_parallel, ShardingKind::manual});
     if (sequence_parallel || !options.can.auto_sharding ||
         !std::binary_search(limits.split.automatic.begin(), limits.split.automatic.end(),
@@ -246,6 +263,19 @@ std::vector<TensorSharding> tensor_shardings(const Configuration& split, const S
     forms.push_back({false, ShardingKind::smallest});
   }
   return forms;
+}
+
+}  // namespace
+
+std::vector<TensorSharding> tensor_shardings(const Configuration& split, const SpaceLimits& limits,
+                                             const SpaceOptions& options) {
+  return shardings_of(split, limits, options, kDegreeTraits);
+}
+
+std::vector<TensorSharding> shardings_of_family(const Configuration& family,
+                                                const SpaceLimits& limits,
+                                                const SpaceOptions& options) {
+  return shardings_of(family, limits, options, kFamilyTraits);
 }
 
 namespace {
@@ -342,15 +372,19 @@ std::vector<Configuration> relaxations(const Configuration& configuration,
        !options.recompute && next.recompute != Recompute::full;) {
     next.recompute = next.recompute == Recompute::none ? Recompute::selective : Recompute::full;
     if (!is_listed(options, next) || !options.can.allows(next.recompute)) continue;
+    if (is_excluded(options.can, next)) continue;
     out.push_back(next);
     break;
   }
   const bool shards = configuration.zero != Zero::none || configuration.dp * configuration.cp > 1;
-  const auto stage = next_stage(configuration.zero, limits, options, configuration.pp);
-  if (!options.zero && shards && stage) {
-    Configuration next = configuration;
-    next.zero = *stage;
-    out.push_back(next);
+  Configuration sharded = configuration;
+  while (!options.zero && shards) {
+    const auto stage = next_stage(sharded.zero, limits, options, configuration.pp);
+    if (!stage) break;
+    sharded.zero = *stage;
+    if (is_excluded(options.can, sharded)) continue;
+    out.push_back(sharded);
+    break;
   }
   if (has_host && options.allow_offload) {
     const TrainerLimits& can = options.can;

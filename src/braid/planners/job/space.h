@@ -97,6 +97,10 @@ Configuration with_form(Configuration configuration, const TensorSharding& form)
 /// The forms that may be with the degrees of `split`, manual ones first.
 std::vector<TensorSharding> tensor_shardings(const Configuration& split, const SpaceLimits& limits,
                                              const SpaceOptions& options);
+/// The same with those of a family, of which pp and dp are still open.
+std::vector<TensorSharding> shardings_of_family(const Configuration& family,
+                                                const SpaceLimits& limits,
+                                                const SpaceOptions& options);
 
 /// All configurations of the space with the degrees of `split`, in a fixed order.
 std::vector<ConfigurationRange> ranges_of_split(const Configuration& split,

@@ -15,6 +15,9 @@ inline constexpr FormTraits kDegreeTraits =
     traits(FormTrait::tensor_parallel, FormTrait::context_parallel, FormTrait::expert_parallel,
            FormTrait::whole_experts, FormTrait::different_expert_groups, FormTrait::data_parallel,
            FormTrait::pipelines);
+/// What a family decides of that.
+inline constexpr FormTraits kFamilyTraits =
+    kDegreeTraits & ~traits(FormTrait::data_parallel, FormTrait::pipelines);
 inline constexpr FormTraits kTensorFormTraits =
     kDegreeTraits | bit_of(FormTrait::sequence_parallel);
 inline constexpr FormTraits kStateTraits =

@@ -39,7 +39,7 @@ FamilyBounds family_bounds(const ChainJob& chain, LayerTables& tables, const Con
   const Precision& precision = chain.job->precision;
   FamilyBounds bounds;
   bounds.sample_s = bounds.optimizer_s = bounds.state_bytes = bounds.stash_bytes = kInfinity;
-  for (const TensorSharding& form : tensor_shardings(family, limits, options)) {
+  for (const TensorSharding& form : shardings_of_family(family, limits, options)) {
     configuration = with_form(configuration, form);
     for (const int micro_batch : micro_batches) {
       configuration.micro_batch = micro_batch;
