@@ -251,6 +251,12 @@ TEST(ShellScript, GivesTheWordsThatBashGives) {
         "P=/a/b.c.d; run ${P##*/} ${P#*/} ${P%.*} ${P%%.*} ${P:1:3} ${P: -2} ${#P}",
         "((A=3, B=A*2)); ((B-=1)); run $A $B $((A>B?A:B)) $((A++)) $A $((--B)) $((2**5%7))",
         "A=4; [ $A -ge 4 ] && B=y || B=n; run $B; [[ $A == [1-3] ]] && B=p; run $B",
+        "E=; A=fp8; [[ -n $E ]] && run 1; [[ $E ]] && run 2; [[ $E == x ]] && run 3; [[ $E != x ]] "
+        "&& "
+        "run 4; [[ $E == $E ]] && run 5; [[ ! $E && -z $E ]] && run 6; [[ a == $E ]] || run 7",
+        "E=; A=fp8; [ -n $E ] && run 1; test $A = fp8 -a -n x && run 2; test \"$A\" = x && run 3; "
+        "if test "
+        "-z \"$E\"; then run 4; fi; [ \"$E\" ] || run 5; [ ] && run 6; test $E || run 7",
         "case 70B in 7?) run a;; 7*B|x) run b;; *) run c;; esac",
         "for i in 5; do run $i; done; if [[ -z ${X-} && 1 -lt 2 ]]; then run yes; fi",
         "X=; run \"${X:-d}\" \"${X-e}\" ${X:+f} ${Y=g} $Y; run \"\" a\"\"b ''",

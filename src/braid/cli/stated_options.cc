@@ -312,6 +312,27 @@ std::int64_t ranks_of_replica(const Parallelism& p) {
   return std::max<std::int64_t>(1, std::int64_t{p.tp} * p.pp * p.cp);
 }
 
+/// Another stage of ZeRO where the trainer refuses its usual one with these degrees.
+void choose_zero(const StatedDefaults& defaults, Parallelism& p,
+                 std::vector<std::string>& not_given) {
+  Parallelism tried = p;
+  if (tried.dp == 0) {
+    tried.dp = static_cast<int>(std::max<std::int64_t>(1, defaults.devices / ranks_of_replica(p)));
+  }
+  tried.num_micro_batches = std::max<std::int64_t>(
+      1, defaults.global_batch / (std::int64_t{tried.dp} * std::max(1, tried.micro_batch)));
+  const std::string reason = refusal(defaults.can, tried);
+  if (reason.empty()) return;
+  for (const Zero zero : {Zero::optimizer, Zero::gradients, Zero::parameters, Zero::none}) {
+    tried.zero = zero;
+    if (!refusal(defaults.can, tried).empty()) continue;
+    std::erase_if(not_given, [](const std::string& note) { return note.starts_with("--zero: "); });
+    not_given.push_back(fmt::format("--zero: {}, as the trainer {}", name_of(zero), reason));
+    p.zero = zero;
+    return;
+  }
+}
+
 /// The devices, or the processes that the run starts where these are fewer, in whole replicas.
 std::int64_t devices_taken(const Parallelism& p, const Import* run, std::int64_t devices) {
   const bool starts_fewer = run != nullptr && run->devices > 0 && run->devices < devices &&
@@ -445,6 +466,7 @@ StatedConfiguration stated_configuration(const JobOptions& job, const StatedOpti
     choose_sequence_parallel(defaults, p, not_given);
   }
   p.sequence_parallel = p.sequence_parallel && p.tp > 1;
+  if (job.zero < 0 && run == nullptr) choose_zero(defaults, p, not_given);
   set_offload(options, job.no_offload, p);
   if (!options.order.empty()) p.order = parse_order(options.order);
   const std::int64_t chunks = std::int64_t{p.pp} * p.vp;

@@ -7,6 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "braid/base/error.h"
 #include "braid/base/text.h"
 #include "braid/trainers/accelerate/megatron_config.h"
 #include "braid/trainers/exchange/export.h"
@@ -361,6 +364,13 @@ Import import_accelerate(std::string_view text, const std::string& file,
              ? static_cast<int>(replicate * shard)
              : 0;
   run.devices = given.count_or("--num_processes", 0);
+  const std::int64_t ranks = std::int64_t{p.dp} * p.tp * p.cp;
+  if (run.devices > 0 && ranks > 0 && ranks != run.devices) {
+    given.fail("--num_processes",
+               fmt::format("{} processes, and the sizes of parallelism_config make {}", run.devices,
+                           ranks),
+               "Accelerate wants as many: change one of them");
+  }
   read_sharding(given, shard > 1, run);
   if (!p.offload_optimizer && !is_deepspeed_plugin(given) && has_one_shard(run, shard, p.dp > 0)) {
     p.zero = Zero::none;

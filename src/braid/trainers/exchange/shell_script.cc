@@ -349,7 +349,7 @@ class Reader {
     const std::string& word = command.front();
     if (word == "for" || word == "select") return begin_for(command, begin);
     if (word == "case") return begin_case(command, begin);
-    if (word.starts_with('[')) {
+    if (word.starts_with('[') || word == "test") {
       note_condition(command);
       return list_.end_command({value_of_test(command), false});
     }

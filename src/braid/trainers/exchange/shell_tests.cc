@@ -86,6 +86,26 @@ class Test {
     const auto words = words_.subspan(begin, at_ - begin);
     const bool is_known = !has_marks(ShellWords(words.begin(), words.end()));
     if (!is_known) return Holds::unknown;
+    if (extended_) return value_of(with_empty_words(words));
+    return value_of(ShellWords(words.begin(), words.end()));
+  }
+
+  static bool compares(const std::string& word) {
+    return word == "=" || word == "==" || word == "!=" || word == "<" || word == ">";
+  }
+
+  /// In double brackets what is empty is a word all the same, but has been left out: of "-n $X",
+  /// "$X == y" and "x == $X".
+  static ShellWords with_empty_words(std::span<const std::string> words) {
+    ShellWords all(words.begin(), words.end());
+    if (all.size() == 1 && (all[0] == "-n" || all[0] == "-z")) all.emplace_back();
+    if (all.size() <= 2 && !all.empty() && compares(all[0])) all.emplace(all.begin());
+    if (all.size() == 2 && compares(all[1])) all.emplace_back();
+    return all;
+  }
+
+  Holds value_of(const ShellWords& words) const {
+    if (words.empty()) return Holds::no;
     if (words.size() == 1) return holds_if(!words[0].empty());
     if (words.size() == 2 && words[0] == "-z") return holds_if(words[1].empty());
     if (words.size() == 2 && words[0] == "-n") return holds_if(!words[1].empty());
@@ -119,8 +139,9 @@ class Test {
 }  // namespace
 
 Holds value_of_test(std::span<const std::string> words) {
-  const bool single = words.size() > 2 && words.front() == "[" && words.back() == "]";
-  const bool twice = words.size() > 2 && words.front() == "[[" && words.back() == "]]";
+  if (!words.empty() && words.front() == "test") return Test(words.subspan(1), false).value();
+  const bool single = words.size() > 1 && words.front() == "[" && words.back() == "]";
+  const bool twice = words.size() > 1 && words.front() == "[[" && words.back() == "]]";
   if (!single && !twice) return Holds::unknown;
   return Test(words.subspan(1, words.size() - 2), twice).value();
 }

@@ -58,6 +58,8 @@ const TorchtitanModel* read_torchtitan_model(const TorchtitanSource& source, Giv
   if (model != nullptr) {
     run.model = std::string(model->name) + "/" + std::string(model->flavor);
     run.shape = model->shape;
+    // What of the trainer depends on the model goes by the family's name.
+    run.shape->model_type = model->name == "llama3" ? "llama" : model->name;
     return model;
   }
   const std::string behind = given.text("--hf_transformers.model").value_or("");
