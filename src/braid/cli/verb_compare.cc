@@ -60,45 +60,40 @@ struct Compared {
   std::optional<RunCosts> run;  ///< Of the best, where a run was asked for.
 };
 
-/// Whether the trainer that is named, if one is, has stages of the forms that the planner gives
-/// them.
-bool runs_plans_of(const CompareOptions& options, const PlannerEntry& planner) {
-  return options.job.trainer.empty() || !planner.heterogeneous_stages ||
-         load_trainer(options.job.trainer).can.heterogeneous_stages;
-}
+/// Which planners are run.
+struct Chosen {
+  std::vector<const PlannerEntry*> planners;
+  std::vector<std::string> left_out;  ///< That the named trainer cannot run.
+};
 
-/// Those asked for, or all that are compared, and that the trainer can run, where none are named.
-std::vector<const PlannerEntry*> planners_of(const CompareOptions& options) {
-  std::vector<const PlannerEntry*> entries;
+/// Those asked for, or where none are named all that are compared and that the trainer, if one is
+/// named, can run.
+Chosen chosen_planners(const CompareOptions& options) {
+  Chosen chosen;
   for (const std::string& name : options.planners) {
     const PlannerEntry* entry = &find_planner(name, "--planners");
-    if (std::find(entries.begin(), entries.end(), entry) != entries.end()) {
+    if (std::find(chosen.planners.begin(), chosen.planners.end(), entry) != chosen.planners.end()) {
       throw Error(Where{"", 0, "--planners"}, in_quotes(name) + " is named twice",
                   "name each once");
     }
-    entries.push_back(entry);
+    chosen.planners.push_back(entry);
   }
-  if (!entries.empty()) return entries;
+  if (!chosen.planners.empty()) return chosen;
+  const std::string& trainer = options.job.trainer;
+  const bool any_stages = trainer.empty() || load_trainer(trainer).can.heterogeneous_stages;
   for (const PlannerEntry& entry : planners()) {
-    if (entry.compared && runs_plans_of(options, entry)) entries.push_back(&entry);
-  }
-  return entries;
-}
-
-/// Where no planner is named, those that the named trainer cannot run.
-std::vector<std::string> left_out(const CompareOptions& options) {
-  std::vector<std::string> names;
-  for (const PlannerEntry& entry : planners()) {
-    if (options.planners.empty() && entry.compared && !runs_plans_of(options, entry)) {
-      names.emplace_back(entry.name);
+    if (!entry.compared) continue;
+    if (any_stages || !entry.heterogeneous_stages) {
+      chosen.planners.push_back(&entry);
+    } else {
+      chosen.left_out.emplace_back(entry.name);
     }
   }
-  return names;
+  return chosen;
 }
 
-/// The same, as a line; empty where there are none.
-std::string left_out_text(const CompareOptions& options, const std::string& trainer) {
-  const std::vector<std::string> names = left_out(options);
+/// Those left out, as a line; empty where there are none.
+std::string left_out_text(const std::vector<std::string>& names, const std::string& trainer) {
   if (names.empty()) return "";
   return fmt::format(
       "Left out, as {} has the same degrees for all stages and they give each its own: {}\n",
@@ -154,7 +149,9 @@ Compared saved_plan(const std::string& file, const LoadedJob& loaded) {
 
 /// Each planner on the job. One that does not take it is no reason not to show the others; when
 /// none does, throws the first one's Error.
-std::vector<Compared> compare(const CompareOptions& options, const LoadedJob& loaded) {
+std::vector<Compared> compare(const CompareOptions& options,
+                              const std::vector<const PlannerEntry*>& planners,
+                              const LoadedJob& loaded) {
   const bool from_profile = !options.profile.profiles.empty();
   std::vector<Compared> all;
   bool any = false;
@@ -162,7 +159,7 @@ std::vector<Compared> compare(const CompareOptions& options, const LoadedJob& lo
     all.push_back(saved_plan(file, loaded));
     any = true;
   }
-  for (const PlannerEntry* entry : planners_of(options)) {
+  for (const PlannerEntry* entry : planners) {
     Compared compared{std::string(entry->name), std::nullopt, std::nullopt, std::nullopt};
     try {
       const std::string name(entry->name);
@@ -393,13 +390,14 @@ int run(CompareOptions options) {
   if (options.job.model.empty() && !from_profile) {
     throw Error("MODEL is required", "name one, or give --profile; see braid compare --help");
   }
-  check_planner_options(options.job, planners_of(options));
+  const Chosen chosen = chosen_planners(options);
+  check_planner_options(options.job, chosen.planners);
   const std::optional<RunQuestion> question = run_question(options.run);
   ProfileJob job;
-  load_job_or_profile(options.profile, options.job, planners_of(options), job);
+  load_job_or_profile(options.profile, options.job, chosen.planners, job);
   set_price(options.run, job.loaded.system);
   const LoadedJob& loaded = job.loaded;
-  std::vector<Compared> all = compare(options, loaded);
+  std::vector<Compared> all = compare(options, chosen.planners, loaded);
   for (Compared& compared : all) {
     const Candidate* best = question ? best_of(compared) : nullptr;
     if (best != nullptr) compared.run = costs_of_run(*best, *question);
@@ -410,7 +408,7 @@ int run(CompareOptions options) {
   const bool saves = !options.save_all.empty() && has_plan(planned);
   if (saves) save_plans(options.save_all, planned);
   if (options.job.json) {
-    fmt::print("{}", to_text(to_json(loaded, all, left_out(options))));
+    fmt::print("{}", to_text(to_json(loaded, all, chosen.left_out)));
     return any ? kFound : kInfeasible;
   }
   fmt::print("{}{}{}\n", heading(loaded), compare_table(all), compare_legend(all));
@@ -420,7 +418,7 @@ int run(CompareOptions options) {
     if (!reason.empty()) reasons += fmt::format("  {}: {}\n", compared.name, reason);
   }
   if (!reasons.empty()) fmt::print("Without a plan:\n{}", reasons);
-  fmt::print("{}", left_out_text(options, loaded.job.trainer.name));
+  fmt::print("{}", left_out_text(chosen.left_out, loaded.job.trainer.name));
   fmt::print("{}{}", assumptions_text(all), run_assumptions(all));
   if (saves) {
     say_written_below({{"Plans", options.save_all, "each in a file named by its planner"}});

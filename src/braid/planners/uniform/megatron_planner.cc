@@ -109,16 +109,17 @@ std::optional<Configuration> MegatronRule::configuration(int tp, int pp,
       wants_the_other(configuration)) {
     return std::nullopt;
   }
+  // ZeRO that nobody asks for is no reason to be refused.
+  if (configuration.zero != Zero::none && !asked_.zero &&
+      !refusal(space_.can, to_parallelism(configuration)).empty()) {
+    return std::nullopt;
+  }
   return configuration;
 }
 
 /// Whether the trainer takes these degrees only with sequence parallelism where there is none, or
-/// only without, or only without ZeRO where nobody asks for it.
+/// only without.
 bool MegatronRule::wants_the_other(Configuration configuration) const {
-  if (configuration.zero != Zero::none && !asked_.zero &&
-      !refusal(space_.can, to_parallelism(configuration)).empty()) {
-    return true;
-  }
   if (configuration.tp == 1 || refusal(space_.can, to_parallelism(configuration)).empty()) {
     return false;
   }

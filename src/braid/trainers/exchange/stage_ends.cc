@@ -15,10 +15,7 @@ std::vector<std::int64_t> blocks_of_stages(const GivenArguments& given, const St
       blocks + ends.counted() - ends.first.value_or(0) - ends.last.value_or(0);
   const bool holds = inner_stages == 0 ? inner == 0 : inner >= 0 && inner % inner_stages == 0;
   if (!holds) {
-    given.fail(ends.first         ? names.first
-               : ends.last        ? names.last
-               : ends.counts_loss ? names.loss
-                                  : names.embedding,
+    given.fail(ends.said_by(names),
                fmt::format("{} layers that are left do not go over {} stages", inner, inner_stages),
                "Megatron-LM deals them out evenly: choose other numbers");
   }
@@ -34,15 +31,7 @@ std::vector<std::int64_t> blocks_of_stages(const GivenArguments& given, const St
 void deal_blocks(const GivenArguments& given, const StageEndNames& names, std::int64_t blocks,
                  const StageEnds& ends, Import& run) {
   const Parallelism& p = run.parallel;
-  if (p.pp == 1 || blocks == 0) return;
-  if (!ends.are_said() && ends.counted() == 0) {
-    if (blocks % (std::int64_t{p.pp} * p.vp) == 0) return;
-    run.notes.push_back(fmt::format(
-        "{} layers do not go evenly over {} chunks of a pipeline, which Megatron-LM refuses: it "
-        "needs --pipeline-model-parallel-layout, as --layout here",
-        blocks, std::int64_t{p.pp} * p.vp));
-    return;
-  }
+  if (p.pp == 1) return;
   const std::vector<std::int64_t> stages = blocks_of_stages(given, names, blocks, ends, p.pp);
   for (int chunk = 0; chunk < p.vp; ++chunk) {
     for (const std::int64_t of_stage : stages) {

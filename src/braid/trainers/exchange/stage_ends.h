@@ -9,22 +9,29 @@
 
 namespace braid {
 
+/// What the arguments are called that say how stages at the ends differ, and that of the chunks of
+/// a stage.
+struct StageEndNames {
+  std::string_view first, last, embedding, loss, chunks;
+};
+
 /// What Megatron-LM is told of the stages at the ends of its pipeline.
 struct StageEnds {
   std::optional<std::int64_t> first, last;  ///< Their blocks.
   bool counts_embedding = false, counts_loss = false;
 
-  bool are_said() const { return first || last; }
+  bool are_said() const { return first || last || counts_embedding || counts_loss; }
   std::int64_t counted() const { return (counts_embedding ? 1 : 0) + (counts_loss ? 1 : 0); }
+  /// The first argument that says something of them. Precondition: are_said().
+  std::string_view said_by(const StageEndNames& names) const {
+    if (first) return names.first;
+    if (last) return names.last;
+    return counts_loss ? names.loss : names.embedding;
+  }
 };
 
-/// What the arguments are called that say so, and that of the chunks of a stage.
-struct StageEndNames {
-  std::string_view first, last, embedding, loss, chunks;
-};
-
-/// Deals a model's blocks (0: not known) out to the chunks of run.parallel, where stages differ, as
-/// Megatron-LM does: evenly over the stages between the ends. Throws Error, naming the argument,
+/// Deals a model's blocks out to the chunks of run.parallel, where ends.are_said(), as Megatron-LM
+/// does: evenly over the stages between the ends. Throws Error, naming the argument,
 /// where they do not go evenly (megatron/core/transformer/transformer_block.py:
 /// get_num_layers_to_build).
 ///

@@ -81,13 +81,10 @@ void read_ends(GivenArguments& given, std::int64_t blocks, Import& run) {
   }
   ends.counts_embedding = is_on(given, kEndNames.embedding);
   ends.counts_loss = is_on(given, kEndNames.loss);
-  if (!run.chunk_blocks.empty() || (!ends.are_said() && ends.counted() == 0)) return;
+  if (!run.chunk_blocks.empty() || !ends.are_said()) return;
   if (blocks == 0) {
-    given.fail(ends.first         ? kEndNames.first
-               : ends.last        ? kEndNames.last
-               : ends.counts_loss ? kEndNames.loss
-                                  : kEndNames.embedding,
-               "how many layers the model has is not said", "name the model, MODEL");
+    given.fail(ends.said_by(kEndNames), "how many layers the model has is not said",
+               "name the model, MODEL");
   }
   deal_blocks(given, kEndNames, blocks, ends, run);
 }

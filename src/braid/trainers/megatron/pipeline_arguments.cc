@@ -43,6 +43,20 @@ int chunks_of_layers(GivenArguments& given, std::int64_t each, std::int64_t bloc
   return static_cast<int>(counted / pp / each);
 }
 
+/// Blocks of each chunk where stages differ; none: all have as many.
+void deal_out(const GivenArguments& given, std::int64_t blocks, const StageEnds& ends,
+              Import& run) {
+  const std::int64_t chunks = std::int64_t{run.parallel.pp} * run.parallel.vp;
+  if (run.parallel.pp == 1 || blocks == 0) return;
+  if (ends.are_said()) return deal_blocks(given, kNames, blocks, ends, run);
+  if (blocks % chunks == 0) return;
+  run.notes.push_back(
+      fmt::format("{} layers do not go evenly over {} chunks of a pipeline, which Megatron-LM "
+                  "refuses: it needs "
+                  "--pipeline-model-parallel-layout, as --layout here",
+                  blocks, chunks));
+}
+
 /// What lists every chunk.
 void take_chunks(const GivenArguments& given, std::string_view name,
                  std::vector<std::int64_t> listed, Import& run) {
@@ -80,7 +94,7 @@ void read_pipeline(GivenArguments& given, const std::string& file, std::int64_t 
   } else if (pattern && pattern->find('|') < pattern->find('/')) {
     take_chunks(given, "--hybrid-layer-pattern", layers_of_pattern(*pattern), run);
   } else if (!pattern) {
-    deal_blocks(given, kNames, blocks, ends, run);
+    deal_out(given, blocks, ends, run);
   }
   if (p.pp == 1) p.vp = 1;
   p.schedule = p.vp > 1 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b;
