@@ -7,6 +7,8 @@
 #include "braid/trainers/megatron/import.h"
 #include "braid/trainers/megatron/layer_marks.h"
 
+#include "base/error_text.h"
+
 namespace braid {
 namespace {
 
@@ -15,6 +17,10 @@ using ::testing::IsEmpty;
 
 Import import(const std::string& arguments) {
   return import_megatron("pretrain_gpt.py --micro-batch-size 1 " + arguments, "train.sh");
+}
+
+std::string import_error(const std::string& arguments) {
+  return error_text([&] { import(arguments); });
 }
 
 TEST(MegatronImport, ReadsDegreesAndPrecision) {
@@ -134,6 +140,47 @@ TEST(MegatronImport, ExpertsAreWholeWhereTheirTensorParallelSizeIsOne) {
   EXPECT_TRUE(import(whole + "--expert-model-parallel-size 2").parallel.whole_experts);
   EXPECT_FALSE(import(whole).parallel.whole_experts);
   EXPECT_FALSE(import(four + "--num-experts 8").parallel.whole_experts);
+}
+
+TEST(MegatronImport, ExpertsOverSomeTensorParallelRanksAreSpreadOverFewer) {
+  const Import run = import(
+      "--tensor-model-parallel-size 4 --expert-model-parallel-size 16 "
+      "--expert-tensor-parallel-size 2");
+  EXPECT_EQ(run.parallel.ep, 8);
+  EXPECT_FALSE(run.parallel.whole_experts);
+  EXPECT_THAT(run.notes, ::testing::Contains(::testing::HasSubstr(
+                             "--expert-tensor-parallel-size 2: here experts are "
+                             "sharded over all 4 tensor-parallel ranks, and "
+                             "spread over 8 in place of 16")));
+  EXPECT_THAT(import_error("--tensor-model-parallel-size 4 --expert-model-parallel-size 3 "
+                           "--expert-tensor-parallel-size 2"),
+              ::testing::HasSubstr("are neither whole nor sharded over all; use 1 or 4"));
+}
+
+TEST(MegatronImport, PadsTheVocabulary) {
+  const auto vocab = [](const std::string& arguments) {
+    return import("--num-layers 4 --hidden-size 64 --num-attention-heads 4 --vocab-size 50257 " +
+                  arguments)
+        .shape->vocab;
+  };
+  EXPECT_EQ(vocab(""), 50304);
+  EXPECT_EQ(vocab("--tensor-model-parallel-size 8"), 51200);
+  EXPECT_EQ(vocab("--make-vocab-size-divisible-by 1 --tensor-model-parallel-size 8"), 50257);
+  EXPECT_EQ(vocab("--padded-vocab-size 60000"), 60000);
+}
+
+TEST(MegatronImport, RefusesChunksThatAreSaidTwice) {
+  const std::string twelve =
+      "--num-layers 12 --hidden-size 64 --num-attention-heads 4 --vocab-size 128 "
+      "--pipeline-model-parallel-size 2 ";
+  EXPECT_THAT(import_error(twelve + "--num-layers-per-virtual-pipeline-stage 2 "
+                                    "--num-virtual-stages-per-pipeline-rank 3"),
+              ::testing::HasSubstr("--num-virtual-stages-per-pipeline-rank: is not taken beside "
+                                   "--num-layers-per-virtual-pipeline-stage"));
+  EXPECT_THAT(import_error(twelve + "--num-layers-per-virtual-pipeline-stage 2 "
+                                    "--decoder-first-pipeline-num-layers 4"),
+              ::testing::HasSubstr("--num-layers-per-virtual-pipeline-stage: is not taken beside "
+                                   "--decoder-first-pipeline-num-layers"));
 }
 
 TEST(MegatronImport, ReadsWhichBlocksHaveExperts) {

@@ -336,7 +336,7 @@ TEST(DeepspeedImport, LeavesWhatTheTrainerFillsInToTheUser) {
 }
 
 TEST(DeepspeedImport, NamesWhatIsWrongAndWhere) {
-  EXPECT_THAT(import_error("{\"bf16\": {\"enabled\": true},\n}", "ds.json"),
+  EXPECT_THAT(import_error("{\"bf16\": {\"enabled\": true},\n,}", "ds.json"),
               HasSubstr("ds.json:2"));
   EXPECT_THAT(import_error("{\"zero_optimization\":\n {\"stage\": 4}}", "ds.json"),
               HasSubstr("ds.json:2: zero_optimization.stage: there is no ZeRO-4"));

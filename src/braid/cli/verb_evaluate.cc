@@ -28,6 +28,7 @@
 #include "braid/planners/trainer_choice.h"
 #include "braid/report/plan_assumptions.h"
 #include "braid/trainers/exchange/own_options.h"
+#include "braid/verify/check_candidates.h"
 
 namespace braid {
 namespace {
@@ -301,7 +302,9 @@ int run_stated(EvaluateOptions options, const Verb& verb, const std::optional<Im
     }
   }
   if (!options.output.empty()) {
-    write_file(options.output, to_text(to_json(evaluation.mine.candidate.plan)));
+    Plan mine = evaluation.mine.candidate.plan;
+    mine.claims = claims_of(evaluation.mine.candidate, evaluation.bound);
+    write_file(options.output, to_text(to_json(mine)));
   }
   const int status = evaluation.mine.fits() ? kFound : kInfeasible;
   if (options.output == "-") return status;

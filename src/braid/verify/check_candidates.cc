@@ -6,10 +6,13 @@
 
 namespace braid {
 
+Claims claims_of(const Candidate& candidate, const LowerBound& bound) {
+  return {candidate.metrics.iteration_time_s, candidate.metrics.peak_memory_bytes, bound.compute_s,
+          bound.memory_s, bound.network_s};
+}
+
 std::string claim_and_check(Candidate& candidate, const LowerBound& bound) {
-  candidate.plan.claims =
-      Claims{candidate.metrics.iteration_time_s, candidate.metrics.peak_memory_bytes,
-             bound.compute_s, bound.memory_s, bound.network_s};
+  candidate.plan.claims = claims_of(candidate, bound);
   for (const Check& check : verify(candidate.plan).checks) {
     if (!check.holds) return fmt::format("fails the check '{}': {}", check.name, check.detail);
   }

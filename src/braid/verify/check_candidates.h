@@ -6,6 +6,9 @@
 
 namespace braid {
 
+/// What a plan's planner, or its evaluation, has for it.
+Claims claims_of(const Candidate& candidate, const LowerBound& bound);
+
 /// Lets every plan of an outcome claim the time, memory and bound that its planner has for it, and
 /// puts each to verify(). Returns the first check that one fails, "fails the check 'memory': …";
 /// empty when all hold.

@@ -17,6 +17,7 @@
 #include "braid/trainers/exchange/launch_line.h"
 #include "braid/trainers/exchange/settings.h"
 #include "braid/trainers/exchange/signs.h"
+#include "braid/trainers/exchange/unmodelled.h"
 
 namespace braid {
 namespace {
@@ -33,12 +34,10 @@ constexpr auto kKeysOfNoFigure =
                                      "--rdzv_backend",
                                      "--same_network",
                                      "--state_dict_type",
-                                     "--auto_wrap_policy",
                                      "--debug",
                                      "--use_parallelism_config",
                                      "--downcast_bf16",
                                      "--main_training_function",
-                                     "--use_cpu",
                                      "--tpu_env",
                                      "--tpu_use_cluster",
                                      "--tpu_use_sudo",
@@ -46,8 +45,6 @@ constexpr auto kKeysOfNoFigure =
                                      "--cpu_ram_efficient_loading",
                                      "--cp_backend",
                                      "--gpu_ids",
-                                     "--backward_prefetch",
-                                     "--forward_prefetch",
                                      "--sync_module_states",
                                      "--use_orig_params",
                                      "--transformer_layer_cls_to_wrap",
@@ -68,14 +65,11 @@ constexpr auto kKeysOfNoFigure =
                                      "--override_linear_precision",
                                      "--use_autocast_during_eval",
                                      "--opt_level",
-                                     "--dynamo_backend",
                                      "--dynamo_mode",
                                      "--dynamo_use_dynamic",
                                      "--dynamo_use_fullgraph",
                                      "--dynamo_use_regional_compilation",
-                                     "--min_num_params",
                                      "--sp_backend",
-                                     "--ignored_modules",
                                      "--config",
                                      "--commands",
                                      "--command_file",
@@ -83,6 +77,17 @@ constexpr auto kKeysOfNoFigure =
                                      "--rdzv_timeout",
                                      "--tpu_name",
                                      "--tpu_zone"});
+
+// What is usual are the defaults of src/accelerate/commands/config/cluster.py.
+constexpr Unmodelled kUnmodelled[] = {
+    {"use_cpu", "|false|no|", "the devices are the system's"},
+    {"auto_wrap_policy", "|transformer_based_wrap|", "weights are gathered layer by layer"},
+    {"min_num_params", "|0|", "weights are gathered layer by layer"},
+    {"backward_prefetch", "|backward_pre|none|",
+     "the weights of the next layer are gathered ahead"},
+    {"forward_prefetch", "|false|", "the weights of the next layer are gathered ahead"},
+    {"ignored_modules", "|none|", "all parameters are sharded"},
+    {"dynamo_backend", "|no|", "kernels are those that run without a compiler"}};
 
 bool is_launch_text(std::string_view text) {
   return has_line_with(text, "accelerate launch") || has_line_with(text, "accelerate.commands") ||
@@ -387,9 +392,7 @@ Import import_accelerate(std::string_view text, const std::string& file,
   if (lowered(given.text("--distributed_type").value_or("")) == "megatron_lm") {
     read_megatron_lm(given, run);
   }
-  if (contains(text, "dynamo_config")) {
-    run.notes.emplace_back("dynamo_config: what the compiler fuses is not modelled");
-  }
+  note_unmodelled(given, kUnmodelled, run);
   given.ignore(kKeysOfNoFigure);
   run.unknown = unknown_as_written(given, launched.settings);
   read_script_arguments(launched.arguments, file, run);

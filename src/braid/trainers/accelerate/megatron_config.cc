@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "braid/base/text.h"
+#include "braid/trainers/exchange/expert_shards.h"
 #include "braid/trainers/exchange/export.h"
 #include "braid/trainers/exchange/recomputed_modules.h"
 #include "braid/trainers/exchange/settings.h"
@@ -46,7 +47,7 @@ void read_megatron_lm(GivenArguments& given, Import& run) {
   p.cp = ranks(given, "--context_parallel_size");
   p.ep = ranks(given, "--expert_model_parallel_size");
   const int experts_tp = ranks(given, "--expert_tensor_parallel_size", p.tp);
-  p.whole_experts = p.ep > 1 && p.tp > 1 && experts_tp == 1;
+  if (p.ep > 1) take_expert_shards(given, "--expert_tensor_parallel_size", experts_tp, run);
   p.sequence_parallel = is_on(given, "--sequence_parallelism") && p.tp > 1;
   read_state(given, run);
   if (const auto last = given.text("--decoder_last_pipeline_num_layers")) {

@@ -74,12 +74,13 @@ void write_precision(const Plan& plan, Json& json, std::vector<std::string>& war
   }
 }
 
-void write_zero(const Parallelism& p, Json& json, std::vector<std::string>& warnings) {
+void write_zero(const Plan& plan, Json& json, std::vector<std::string>& warnings) {
+  const Parallelism& p = plan.parallel;
   Json& zero = json["zero_optimization"];
   const Zero stage = stage_of(p);
   zero["stage"] = static_cast<int>(stage);
   if (stage != Zero::none) {
-    zero["overlap_comm"] = true;
+    zero["overlap_comm"] = stage != Zero::optimizer || plan.trainer.does.overlapped_gradients;
     zero["contiguous_gradients"] = true;
   }
   if (p.offload_optimizer) {
@@ -187,7 +188,7 @@ Export export_deepspeed(const Plan& plan, const std::string& file) {
   json["train_micro_batch_size_per_gpu"] = p.micro_batch;
   json["gradient_accumulation_steps"] = p.num_micro_batches;
   write_precision(plan, json, out.warnings);
-  write_zero(p, json, out.warnings);
+  write_zero(plan, json, out.warnings);
   write_recomputation(p, json, out.warnings);
   write_degrees(plan, json, out.warnings);
   out.text = to_text(json);

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <span>
 #include <string_view>
+
+#include "braid/trainers/exchange/unmodelled.h"
 
 namespace braid {
 
@@ -9,5 +12,8 @@ namespace braid {
 /// scales, logging, checkpoints (runtime/config.py, runtime/zero/config.py, runtime/constants.py at
 /// 0.19).
 bool is_ignored_by_deepspeed_reader(std::string_view key);
+
+/// Keys that do say something of it, and that braid does not model.
+std::span<const Unmodelled> unmodelled_deepspeed_keys();
 
 }  // namespace braid

@@ -27,28 +27,36 @@ constexpr OwnOption kOwnOptions[] = {{"--tp", "autotp_size"},
 
 constexpr std::int64_t kMostSamples = 1 << 30;
 
-/// With blanks in place of comments, which DeepSpeed's reader (Hjson) skips.
-std::string without_comments(std::string_view text) {
+/// The end of the string that begins at `at`; the text's where it is not closed.
+std::size_t end_of_json_string(std::string_view text, std::size_t at) {
+  for (++at; at < text.size() && text[at] != '"'; ++at) at += text[at] == '\\' ? 1 : 0;
+  return std::min(at + 1, text.size());
+}
+
+/// The end of the comment that begins at `at`; `at` where none does.
+std::size_t end_of_comment(std::string_view text, std::size_t at) {
+  const std::string_view here = text.substr(at);
+  if (here.starts_with("//") || here.starts_with('#')) {
+    return std::min(text.find('\n', at), text.size());
+  }
+  if (!here.starts_with("/*")) return at;
+  const std::size_t end = text.find("*/", at + 2);
+  return end == std::string_view::npos ? text.size() : end + 2;
+}
+
+/// With blanks in place of what DeepSpeed's reader (Hjson) skips and JSON does not have: comments,
+/// and the comma behind a last member.
+std::string as_json(std::string_view text) {
   std::string plain(text);
-  const auto blank = [&](std::size_t begin, std::size_t end) {
-    for (; begin < std::min(end, plain.size()); ++begin) {
-      if (plain[begin] != '\n') plain[begin] = ' ';
+  std::size_t last = 0;  // That is neither blank nor of a comment.
+  for (std::size_t i = 0; i < plain.size();) {
+    if (const std::size_t end = end_of_comment(text, i); end > i) {
+      for (; i < end; ++i) plain[i] = plain[i] == '\n' ? '\n' : ' ';
+      continue;
     }
-    return end;
-  };
-  bool in_string = false;
-  for (std::size_t i = 0; i < plain.size(); ++i) {
-    const std::string_view here = text.substr(i);
-    if (here[0] == '"') in_string = !in_string;
-    if (in_string) {
-      i += here[0] == '\\' ? 1 : 0;
-    } else if (here.starts_with("//") || here[0] == '#') {
-      i = blank(i, text.find('\n', i));
-    } else if (here.starts_with("/*")) {
-      const std::size_t end = text.find("*/", i + 2);
-      i = blank(i, end == std::string_view::npos ? end : end + 2) - 1;
-    }
-    if (i >= plain.size()) break;
+    if ((text[i] == '}' || text[i] == ']') && plain[last] == ',') plain[last] = ' ';
+    if (!contains(" \t\r\n", text.substr(i, 1))) last = i;
+    i = text[i] == '"' ? end_of_json_string(text, i) : i + 1;
   }
   return plain;
 }
@@ -159,10 +167,19 @@ void note_what_is_otherwise(GivenArguments& given, Import& run) {
         "partition_activations divides checkpoints among tensor-parallel ranks: here each keeps "
         "them whole");
   }
-  if (says_yes(given, "--zero_optimization.overlap_comm") &&
-      (run.parallel.zero == Zero::optimizer || run.parallel.zero == Zero::gradients)) {
+}
+
+/// overlap_comm is off below ZeRO-3 and on there where nothing is said (runtime/zero/config.py).
+void read_overlap(GivenArguments& given, Import& run) {
+  const Zero zero = run.parallel.zero;
+  const std::string said = given.text("--zero_optimization.overlap_comm").value_or("null");
+  const bool overlaps = said == "true" || (said != "false" && zero == Zero::parameters);
+  if (zero == Zero::optimizer && overlaps) {
+    run.does.push_back({&TrainerBehaviour::overlapped_gradients, true});
+  }
+  if (zero >= Zero::gradients && !overlaps) {
     run.notes.emplace_back(
-        "overlap_comm reduces gradients behind the backward pass: here after the last one");
+        "without overlap_comm the passes wait for what ranks exchange: here it hides behind them");
   }
 }
 
@@ -191,7 +208,9 @@ Import import_settings(const std::vector<Setting>& settings, const std::string& 
   read_zero(given, run);
   read_precision(given, run);
   read_batch(given, run);
+  read_overlap(given, run);
   note_what_is_otherwise(given, run);
+  note_unmodelled(given, unmodelled_deepspeed_keys(), run);
   if (recomputes) {
     p.recompute = Recompute::full;
     p.offload_activations = says_yes(given, "--activation_checkpointing.cpu_checkpointing");
@@ -217,7 +236,7 @@ Import import_start_line(std::string_view text, const std::string& file,
     throw Error(Where{file, 0, "--deepspeed_config"},
                 in_quotes(start.settings_file) + " is no JSON", "name the file of settings");
   }
-  std::vector<Setting> settings = settings_of_json(without_comments(named), start.settings_file);
+  std::vector<Setting> settings = settings_of_json(as_json(named), start.settings_file);
   Import run;
   take_trainer_arguments(start.arguments, file, settings, run);
   run = import_settings(settings, start.settings_file, std::move(run));
@@ -237,7 +256,7 @@ Import import_start_line(std::string_view text, const std::string& file,
 
 bool is_deepspeed(std::string_view text) {
   if (is_deepspeed_start(text)) return true;
-  const std::string plain = without_comments(text);
+  const std::string plain = as_json(text);
   const std::size_t first = plain.find_first_not_of(" \t\r\n");
   if (first == std::string::npos || plain[first] != '{') return false;
   return has_sign(
@@ -248,7 +267,7 @@ bool is_deepspeed(std::string_view text) {
 Import import_deepspeed(std::string_view text, const std::string& file,
                         const ImportChoice& choice) {
   if (is_deepspeed_start(text)) return import_start_line(text, file, choice);
-  return import_settings(settings_of_json(without_comments(text), file), file, {});
+  return import_settings(settings_of_json(as_json(text), file), file, {});
 }
 
 }  // namespace braid

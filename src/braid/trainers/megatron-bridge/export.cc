@@ -16,24 +16,34 @@ namespace braid {
 namespace {
 
 // Hugging Face's names; for models without one the script asks.
-constexpr std::array<NamedModel, 18> kModels = {{{"deepseek-v2", "deepseek-ai/DeepSeek-V2"},
-                                                 {"deepseek-v3", "deepseek-ai/DeepSeek-V3"},
-                                                 {"gemma-2-9b", "google/gemma-2-9b"},
-                                                 {"gemma-7b", "google/gemma-7b"},
-                                                 {"gpt-oss-120b", "openai/gpt-oss-120b"},
-                                                 {"kimi-k2", "moonshotai/Kimi-K2-Base"},
-                                                 {"llama-2-13b", "meta-llama/Llama-2-13b-hf"},
-                                                 {"llama-2-70b", "meta-llama/Llama-2-70b-hf"},
-                                                 {"llama-2-7b", "meta-llama/Llama-2-7b-hf"},
-                                                 {"llama-3-405b", "meta-llama/Llama-3.1-405B"},
-                                                 {"llama-3-70b", "meta-llama/Meta-Llama-3-70B"},
-                                                 {"llama-3-8b", "meta-llama/Meta-Llama-3-8B"},
-                                                 {"mistral-7b", "mistralai/Mistral-7B-v0.1"},
-                                                 {"nemotron-h-8b", "nvidia/Nemotron-H-8B-Base-8K"},
-                                                 {"qwen2-7b", "Qwen/Qwen2-7B"},
-                                                 {"qwen3-235b-a22b", "Qwen/Qwen3-235B-A22B"},
-                                                 {"qwen3-30b-a3b", "Qwen/Qwen3-30B-A3B"},
-                                                 {"qwen3-8b", "Qwen/Qwen3-8B"}}};
+// What was published with modules for MTP has one name with them and without.
+constexpr auto kModels = std::to_array<NamedModel>(
+    {{"deepseek-v2", "deepseek-ai/DeepSeek-V2"},
+     {"deepseek-v3", "deepseek-ai/DeepSeek-V3"},
+     {"deepseek-v3-mtp", "deepseek-ai/DeepSeek-V3"},
+     {"gemma-2-9b", "google/gemma-2-9b"},
+     {"gemma-3-1b", "google/gemma-3-1b-pt"},
+     {"gemma-7b", "google/gemma-7b"},
+     {"gpt-oss-120b", "openai/gpt-oss-120b"},
+     {"kimi-k2", "moonshotai/Kimi-K2-Base"},
+     {"llama-2-13b", "meta-llama/Llama-2-13b-hf"},
+     {"llama-2-70b", "meta-llama/Llama-2-70b-hf"},
+     {"llama-2-7b", "meta-llama/Llama-2-7b-hf"},
+     {"llama-3-405b", "meta-llama/Llama-3.1-405B"},
+     {"llama-3-70b", "meta-llama/Meta-Llama-3-70B"},
+     {"llama-3-8b", "meta-llama/Meta-Llama-3-8B"},
+     {"mistral-7b", "mistralai/Mistral-7B-v0.1"},
+     {"nemotron-3-nano", "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16"},
+     {"nemotron-3-super", "nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-BF16"},
+     {"nemotron-3-super-mtp", "nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-BF16"},
+     {"nemotron-3.5-lightning", "nvidia/NVIDIA-Nemotron-3.5-Lightning-30B-A3B-BF16"},
+     {"nemotron-3.5-lightning-mtp", "nvidia/NVIDIA-Nemotron-3.5-Lightning-30B-A3B-BF16"},
+     {"nemotron-h-56b", "nvidia/Nemotron-H-56B-Base-8K"},
+     {"nemotron-h-8b", "nvidia/Nemotron-H-8B-Base-8K"},
+     {"qwen2-7b", "Qwen/Qwen2-7B"},
+     {"qwen3-235b-a22b", "Qwen/Qwen3-235B-A22B"},
+     {"qwen3-30b-a3b", "Qwen/Qwen3-30B-A3B"},
+     {"qwen3-8b", "Qwen/Qwen3-8B"}});
 
 std::string launch_line(const Processes& processes, const std::string& file) {
   std::string line = fmt::format("torchrun --nproc-per-node {}", processes.per_node);
@@ -175,11 +185,25 @@ std::string_view precision_name(const Precision& precision) {
   }
 }
 
+/// Trains; asked for a dry run, checks what all processes are to run with and shows it, as
+/// run_recipe.py does (scripts/training/recipe_runner.py).
+std::string main_part(std::int64_t devices) {
+  return fmt::format(
+      "\nif \"--dry-run\" in sys.argv:  # One process, without a GPU.\n"
+      "    os.environ.update(WORLD_SIZE=\"{}\", RANK=\"0\")\n"
+      "    runtime_config_update(cfg)\n"
+      "    cfg.print_yaml()\n"
+      "elif __name__ == \"__main__\":\n"
+      "    pretrain(config=cfg, forward_step_func=forward_step)\n",
+      devices);
+}
+
 std::string preamble(const Plan& plan) {
   const std::string_view name = their_name(kModels, plan.model_source);
   std::string text =
-      "import os\n\nimport torch\n\nfrom megatron.bridge import AutoBridge\n"
+      "import os\nimport sys\n\nimport torch\n\nfrom megatron.bridge import AutoBridge\n"
       "from megatron.bridge.recipes.common import _pretrain_common\n"
+      "from megatron.bridge.training.config import runtime_config_update\n"
       "from megatron.bridge.training.gpt_step import forward_step\n"
       "from megatron.bridge.training.mixed_precision import get_mixed_precision_config\n"
       "from megatron.bridge.training.pretrain import pretrain\n\n";
@@ -241,6 +265,7 @@ Export export_megatron_bridge(const Plan& plan, const std::string& file) {
   std::string& text = out.text;
   text += "# " + title_of(plan) + "\n";
   text += "# " + launch_line(processes, out.suggested_file) + "\n";
+  text += "# Dry run, which checks the settings: python " + out.suggested_file + " --dry-run\n";
   for (const std::string& warning : out.warnings) text += "# note: " + warning + "\n";
   text += preamble(plan);
   text += "\n" + fields.text();
@@ -255,8 +280,8 @@ Export export_megatron_bridge(const Plan& plan, const std::string& file) {
       "cfg.tokenizer.use_tokenizer_vocab_size = False\n"
       "cfg.tokenizer.vocab_size = cfg.model.vocab_size\n"
       "cfg.train.train_iters = 10\ncfg.validation.eval_iters = 0\n"
-      "cfg.scheduler.lr_warmup_iters = 1\ncfg.checkpoint.save = None\ncfg.checkpoint.load = None\n"
-      "\nif __name__ == \"__main__\":\n    pretrain(config=cfg, forward_step_func=forward_step)\n";
+      "cfg.scheduler.lr_warmup_iters = 1\ncfg.checkpoint.save = None\ncfg.checkpoint.load = None\n";
+  text += main_part(p.devices());
   return out;
 }
 

@@ -22,18 +22,12 @@ constexpr auto kFieldsOfNoFigure =
                                      "model.autocast-dtype",
                                      "model.fp16",
                                      "model.bf16",
-                                     "model.recompute-method",
-                                     "model.recompute-num-layers",
                                      "model.recompute-modules",
-                                     "model.offload-modules",
                                      "model.cuda-graph-scope",
                                      "model.cuda-graph-modules",
                                      "model.cuda-graph-warmup-steps",
-                                     "model.attention-backend",
                                      "model.init-method-std",
                                      "model.should-pad-vocab",
-                                     "model.make-vocab-size-divisible-by",
-                                     "model.vocab-size",
                                      "model.calculate-per-token-loss",
                                      "model.moe-grouped-gemm",
                                      "model.moe-permute-fusion",
@@ -42,27 +36,15 @@ constexpr auto kFieldsOfNoFigure =
                                      "model.moe-router-force-load-balancing",
                                      "model.moe-router-load-balancing-type",
                                      "model.moe-aux-loss-coeff",
-                                     "model.apply-rope-fusion",
-                                     "model.bias-activation-fusion",
-                                     "model.bias-dropout-fusion",
-                                     "model.masked-softmax-fusion",
-                                     "model.persist-layer-norm",
                                      "model.use-te-rng-tracker",
-                                     "ddp.overlap-param-gather",
                                      "ddp.grad-reduce-in-fp32",
                                      "ddp.check-for-nan-in-grad",
                                      "ddp.average-in-collective",
-                                     "ddp.bucket-size",
-                                     "ddp.num-buckets",
                                      "ddp.pad-buckets-for-high-nccl-busbw",
                                      "ddp.align-param-gather",
-                                     "comm-overlap.overlap-param-gather",
                                      "comm-overlap.tp-comm-overlap-cfg",
                                      "comm-overlap.tp-comm-bootstrap-backend",
-                                     "comm-overlap.bucket-size",
                                      "comm-overlap.align-param-gather",
-                                     "comm-overlap.defer-embedding-wgrad-compute",
-                                     "comm-overlap.wgrad-deferral-limit",
                                      "optimizer.lr",
                                      "optimizer.min-lr",
                                      "optimizer.weight-decay",
@@ -70,7 +52,6 @@ constexpr auto kFieldsOfNoFigure =
                                      "optimizer.adam-beta2",
                                      "optimizer.adam-eps",
                                      "optimizer.clip-grad",
-                                     "optimizer.optimizer-offload-fraction",
                                      "train.train-iters",
                                      "train.train-samples",
                                      "train.manual-gc",
@@ -89,7 +70,32 @@ constexpr auto kFieldsOfNoFigure =
                                      "dist.enable-megatron-core-experimental",
                                      "dist.use-decentralized-pg"});
 
+constexpr std::string_view kFused = "these kernels are fused";
+constexpr std::string_view kByLayer = "gradients are reduced layer by layer";
+
+constexpr Unmodelled kUnmodelled[] = {
+    {"model.vocab_size", "|none|", "the vocabulary is that of the model that is named"},
+    {"model.make_vocab_size_divisible_by", "|128|",
+     "the vocabulary is that of the model that is named"},
+    {"model.offload_modules", "|none|[]|", "all that the backward pass needs is moved"},
+    {"model.apply_rope_fusion", "|true|", kFused},
+    {"model.bias_activation_fusion", "|true|", kFused},
+    {"model.bias_dropout_fusion", "|true|", kFused},
+    {"model.masked_softmax_fusion", "|true|", kFused},
+    {"model.persist_layer_norm", "|true|", kFused},
+    {"ddp.bucket_size", "|none|", kByLayer},
+    {"ddp.num_buckets", "|none|", kByLayer},
+    {"ddp.nccl_ub", "|false|", "collectives have the rates that they have without"},
+    {"comm_overlap.bucket_size", "|none|", kByLayer},
+    {"comm_overlap.defer_embedding_wgrad_compute", "|none|false|",
+     "weights' gradients of the output layer are computed in its backward pass"},
+    {"comm_overlap.wgrad_deferral_limit", "|none|0|-1|",
+     "weights' gradients of the output layer are computed in its backward pass"},
+    {"optimizer.optimizer_offload_fraction", "|1|", "all of the optimizer state is on the host"}};
+
 }  // namespace
+
+std::span<const Unmodelled> unmodelled_bridge_fields() { return kUnmodelled; }
 
 bool is_ignored_by_bridge_reader(std::string_view field) {
   field.remove_prefix(std::min<std::size_t>(2, field.size()));

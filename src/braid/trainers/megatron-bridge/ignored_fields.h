@@ -1,6 +1,9 @@
 #pragma once
 
+#include <span>
 #include <string_view>
+
+#include "braid/trainers/exchange/unmodelled.h"
 
 namespace braid {
 
@@ -9,5 +12,8 @@ namespace braid {
 /// rates, logging, checkpoints, and fusion, which is the trainer's own behaviour (classes of
 /// src/megatron/bridge/training/config.py; data/trainers/megatron-bridge.yaml).
 bool is_ignored_by_bridge_reader(std::string_view field);
+
+/// Fields that do say something of it, and that braid does not model.
+std::span<const Unmodelled> unmodelled_bridge_fields();
 
 }  // namespace braid

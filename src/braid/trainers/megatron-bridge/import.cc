@@ -7,8 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "braid/base/error.h"
 #include "braid/base/text.h"
+#include "braid/trainers/exchange/expert_shards.h"
 #include "braid/trainers/exchange/export.h"
 #include "braid/trainers/exchange/megatron_fsdp.h"
 #include "braid/trainers/exchange/recomputed_modules.h"
@@ -122,6 +125,13 @@ void read_overlap(GivenArguments& given, Import& run) {
   if ((of_ddp || of_overlap) && run.parallel.zero < Zero::gradients) {
     run.does.push_back({&TrainerBehaviour::overlapped_gradients, false});
   }
+  const bool gathers_late = is_off("--ddp.overlap_param_gather");
+  const bool late = is_off("--comm_overlap.overlap_param_gather") || gathers_late;
+  if (late && run.parallel.zero == Zero::optimizer) {
+    run.notes.emplace_back(
+        "overlap_param_gather: updated weights are gathered before the first forward pass; here "
+        "behind it");
+  }
   if (is_on(given, "--comm_overlap.tp_comm_overlap") && run.parallel.tp > 1) {
     run.notes.emplace_back(
         "tp_comm_overlap: what it hides of tensor parallelism behind GEMMs shows here");
@@ -137,7 +147,9 @@ void read_behaviour(GivenArguments& given, Import& run) {
   if (lowered(given.text("--model.gradient_accumulation_fusion").value_or("true")) == "false") {
     run.does.push_back({&TrainerBehaviour::fused_accumulation, false});
   }
-  if (given.text("--model.transformer_impl").value_or("") == "local") {
+  const std::string backend = lowered(given.text("--model.attention_backend").value_or("auto"));
+  const bool is_plain = contains(backend, "unfused") || contains(backend, "local");
+  if (given.text("--model.transformer_impl").value_or("") == "local" || is_plain) {
     run.does.push_back({&TrainerBehaviour::flash_attention, false});
   }
   const std::string graphs = lowered(given.text("--model.cuda_graph_impl").value_or("none"));
@@ -202,6 +214,13 @@ void read_recomputation(GivenArguments& given, Import& run) {
   run.parallel.recompute = granularity == "full"        ? Recompute::full
                            : granularity == "selective" ? Recompute::selective
                                                         : Recompute::none;
+  const std::string method = lowered(given.text("--model.recompute_method").value_or("uniform"));
+  const std::int64_t layers = number(given, "--model.recompute_num_layers", 1);
+  if (run.parallel.recompute == Recompute::full && (method == "block" || layers != 1)) {
+    run.notes.push_back(
+        fmt::format("recompute_method {} of {} layers: here every layer is recomputed for itself",
+                    in_quotes(method), layers));
+  }
   if (run.parallel.recompute != Recompute::selective) return;
   take_recomputed_modules(lowered(modules) == "none" ? "core_attn" : modules,
                           "model.recompute_modules", run);
@@ -235,8 +254,8 @@ std::int64_t processes_of_own_line(std::string_view text, const std::string& fil
 }  // namespace
 
 bool is_megatron_bridge(std::string_view text) {
-  return has_sign(text, {"megatron.bridge", "run_recipe.py", "model.tensor_model_parallel_size",
-                         "model.pipeline_model_parallel_size"});
+  return has_sign(text, {"megatron.bridge", "run_recipe.py", "setup_experiment.py",
+                         "model.tensor_model_parallel_size", "model.pipeline_model_parallel_size"});
 }
 
 Import import_megatron_bridge(std::string_view text, const std::string& file,
@@ -247,7 +266,7 @@ Import import_megatron_bridge(std::string_view text, const std::string& file,
   run.trainer = "megatron-bridge";
   run.own_options = kOwnOptions;
   run.notes = source.notes;
-  run.devices = processes_of_own_line(text, file);
+  run.devices = source.devices > 0 ? source.devices : processes_of_own_line(text, file);
   run.model = hf_model_of(source.text);
   read_checked_sizes(source.text, run);
   run.blocks = size(given, "--model.num_layers", run.blocks);
@@ -264,7 +283,7 @@ Import import_megatron_bridge(std::string_view text, const std::string& file,
   p.cp = degree(given, "--model.context_parallel_size");
   p.ep = degree(given, "--model.expert_model_parallel_size");
   const int experts_tp = degree(given, "--model.expert_tensor_parallel_size", p.tp);
-  p.whole_experts = p.ep > 1 && p.tp > 1 && experts_tp == 1;
+  if (p.ep > 1) take_expert_shards(given, "--model.expert_tensor_parallel_size", experts_tp, run);
   p.pp = degree(given, "--model.pipeline_model_parallel_size");
   p.vp = degree(given, "--model.virtual_pipeline_model_parallel_size");
   if (p.pp == 1) p.vp = 1;
@@ -283,6 +302,7 @@ Import import_megatron_bridge(std::string_view text, const std::string& file,
   if (lowered(given.text("--peft").value_or("none")) != "none") {
     run.notes.emplace_back("peft: adapters alone are trained; here all weights are");
   }
+  note_unmodelled(given, unmodelled_bridge_fields(), run);
   if (source.leaves_recipe) note_usual_settings(given, kUsual, run);
   given.ignore_if(is_ignored_by_bridge_reader);
   run.unknown = unknown_settings(given);

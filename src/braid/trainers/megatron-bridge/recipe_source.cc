@@ -4,12 +4,15 @@
 #include <array>
 #include <functional>
 #include <map>
+#include <optional>
 
 #include "braid/base/text.h"
 #include "braid/trainers/exchange/chosen_recipe.h"
 #include "braid/trainers/exchange/export.h"
 #include "braid/trainers/exchange/open_script.h"
 #include "braid/trainers/exchange/python_functions.h"
+#include "braid/trainers/exchange/started_processes.h"
+#include "braid/trainers/megatron-bridge/command_options.h"
 
 namespace braid {
 namespace {
@@ -19,97 +22,33 @@ constexpr std::array<std::string_view, 14> kSections = {
     "scheduler.",      "checkpoint.",  "tokenizer.", "rng.",       "logger.",  "validation.",
     "mixed_precision", "comm_overlap."};
 
-/// Options of run_recipe.py and what they set; nothing where that changes neither time nor memory
-/// (scripts/training/run_recipe.py).
-struct RecipeOption {
-  std::string_view option, short_form, setting;
+/// The command that starts a recipe; none where the text is no such command line.
+struct RecipeCommand {
+  ShellCommand before, words;  ///< Before the program's own word, and behind it.
 };
-constexpr RecipeOption kRecipeOptions[] = {
-    {"max_steps", "ms", "train.train_iters"},
-    {"global_batch_size", "gb", "train.global_batch_size"},
-    {"micro_batch_size", "mb", "train.micro_batch_size"},
-    {"seq_length", "sl", "dataset.seq_length"},
-    {"tensor_model_parallel_size", "tp", "model.tensor_model_parallel_size"},
-    {"pipeline_model_parallel_size", "pp", "model.pipeline_model_parallel_size"},
-    {"context_parallel_size", "cp", "model.context_parallel_size"},
-    {"virtual_pipeline_model_parallel_size", "vp", "model.virtual_pipeline_model_parallel_size"},
-    {"expert_model_parallel_size", "ep", "model.expert_model_parallel_size"},
-    {"expert_tensor_parallel_size", "etp", "model.expert_tensor_parallel_size"},
-    {"lr", "", "optimizer.lr"},
-    {"min_lr", "", "optimizer.min_lr"},
-    {"warmup_iters", "", "scheduler.lr_warmup_iters"},
-    {"pretrained_checkpoint", "", "checkpoint.pretrained_checkpoint"},
-    {"save_dir", "", "checkpoint.save"},
-    {"load_dir", "", "checkpoint.load"},
-    {"save_interval", "", "checkpoint.save_interval"},
-    {"dataset", "", ""},
-    {"step_func", "", ""},
-    {"dry_run", "", ""},
-    {"dump_env", "", ""}};
 
-/// The words behind run_recipe.py; empty where the text is no such command line.
-ShellCommand recipe_words(std::string_view text, const std::string& file,
-                          const ImportChoice& choice) {
-  if (!contains(text, "run_recipe.py") || contains(text, "import ")) return {};
+std::optional<RecipeCommand> recipe_command(std::string_view text, const std::string& file,
+                                            const ImportChoice& choice) {
+  if (!contains(text, "run_recipe.py") && !contains(text, "setup_experiment.py") &&
+      !contains(text, "run_script.py")) {
+    return std::nullopt;
+  }
+  if (contains(text, "import ")) return std::nullopt;
   const ShellScript script = read_script_with_sourced(text, file, choice);
   for (const ShellCommand& outer : script.commands) {
     std::vector<ShellCommand> all = inner_commands(outer, script, file);
     all.insert(all.begin(), outer);
     for (const ShellCommand& command : all) {
-      const auto found = std::find_if(command.begin(), command.end(), [](const std::string& word) {
-        return word.ends_with("run_recipe.py");
-      });
-      if (found != command.end()) return {found + 1, command.end()};
+      const auto found = std::find_if(command.begin(), command.end(), is_bridge_program);
+      if (found != command.end()) {
+        return RecipeCommand{{command.begin(), found}, {found + 1, command.end()}};
+      }
     }
   }
-  return {};
+  return std::nullopt;
 }
 
-/// One option with its value, if it has one.
-void take_option(std::string name, const std::string& value, BridgeSource& source) {
-  std::replace(name.begin(), name.end(), '-', '_');
-  if (name == "model" || name == "recipe") {
-    source.notes.push_back("--" + name + " " + on_one_line(value) +
-                           ": the recipe's own settings are not read; what this line leaves out is "
-                           "as listed above, which may be otherwise in the recipe");
-    source.leaves_recipe = true;
-    return;
-  }
-  if (name == "mode") {
-    if (value == "lora" || value == "dora") {
-      source.notes.push_back("--mode " + value +
-                             ": adapters alone are trained; here all weights are");
-    }
-    return;
-  }
-  for (const RecipeOption& each : kRecipeOptions) {
-    if (name != each.option && (each.short_form.empty() || name != each.short_form)) continue;
-    if (!each.setting.empty()) source.settings.push_back({std::string(each.setting), value, 0});
-    return;
-  }
-  source.unknown.push_back(on_one_line("--" + name + (value.empty() ? "" : " " + value)));
-}
-
-/// What the options of a command line set, "-tp 4" and "--tensor_model_parallel_size=4" alike.
-void read_options(const ShellCommand& words, BridgeSource& source) {
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string& word = words[i];
-    const std::size_t begin = word.find_first_not_of('-');
-    if (begin == 0 || begin == std::string::npos) continue;
-    std::string name = word.substr(begin);
-    std::string value;
-    if (const std::size_t sign = name.find('='); sign != std::string::npos) {
-      value = name.substr(sign + 1);
-      name.erase(sign);
-    } else if (i + 1 < words.size() && !words[i + 1].starts_with('-') &&
-               words[i + 1].find('=') == std::string::npos) {
-      value = words[i + 1];
-    }
-    take_option(std::move(name), value, source);
-  }
-}
-
-/// Assignments to fields of a configuration, and overrides of a command line.
+/// Assignments to fields of a configuration.
 void read_assignments(std::string_view text, BridgeSource& source) {
   std::map<std::string, std::string, std::less<>> names;  // That stand for a value.
   for (Setting& each : settings_of(text)) {
@@ -194,21 +133,18 @@ BridgeSource bridge_source(std::string_view text, const std::string& file,
                            const ImportChoice& choice) {
   BridgeSource source;
   const std::string& recipe = choice.recipe;
-  const ShellCommand words = recipe_words(text, file, choice);
-  read_options(words, source);
-  const std::string chosen =
-      words.empty() ? chosen_recipe(recipes_of(text), recipe, file) : std::string();
-  if (!words.empty() && !recipe.empty()) refuse_recipe_choice(file);
-  if (!words.empty()) {
-    for (const std::string& word : words) source.text += word + "\n";
-  } else {
-    source.text = chosen.empty() ? std::string(text) : python_call_text(text, chosen);
+  if (const auto command = recipe_command(text, file, choice)) {
+    if (!recipe.empty()) refuse_recipe_choice(file);
+    for (const std::string& word : command->words) source.text += word + "\n";
+    source.devices = processes_started(command->before, file);
+    read_bridge_words(command->words, source);
+    return source;
   }
+  const std::string chosen = chosen_recipe(recipes_of(text), recipe, file);
+  source.text = chosen.empty() ? std::string(text) : python_call_text(text, chosen);
   read_assignments(source.text, source);
-  if (words.empty()) {
-    read_overlap(source.text, source);
-    note_other_recipes(text, source);
-  }
+  read_overlap(source.text, source);
+  note_other_recipes(text, source);
   return source;
 }
 

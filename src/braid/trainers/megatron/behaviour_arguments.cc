@@ -6,6 +6,7 @@
 
 #include "braid/base/text.h"
 #include "braid/trainers/exchange/export.h"
+#include "braid/trainers/megatron/ignored_arguments.h"
 
 namespace braid {
 namespace {
@@ -77,6 +78,12 @@ void read_kernels(GivenArguments& given, Import& run) {
 void read_recipe(GivenArguments& given, Import& run) {
   const std::string recipe = given.text("--fp8-recipe").value_or("delayed");
   if (recipe == "mxfp8") run.needs_fp4_units = "--fp8-recipe mxfp8";
+  const bool gathers = given.has("--fp8-param-gather");
+  if (run.precision && run.precision->matmul == Dtype::f8 && !gathers) {
+    run.notes.emplace_back(
+        "without --fp8-param-gather weights and their transposes are kept in FP8 as well, about 2 "
+        "bytes a parameter: here they are not");
+  }
 }
 
 void read_graphs(GivenArguments& given, Import& run) {
@@ -128,6 +135,7 @@ void read_behaviour(GivenArguments& given, Import& run) {
   read_graphs(given, run);
   read_exchanges(given, run);
   read_optimizer(given, run);
+  note_unmodelled(given, unmodelled_megatron_arguments(), run);
 }
 
 }  // namespace braid

@@ -153,7 +153,6 @@ constexpr auto kIgnored = std::to_array<std::string_view>({
     "--error-injection-rate",
     "--error-injection-type",
     "--no-check-for-nan-in-loss",
-    "--check-for-large-grads",
     "--check-weight-hash-across-dp-replicas-interval",
     "--dump-param-to-param-group-map",
     "--exit-signal",
@@ -221,12 +220,9 @@ constexpr auto kIgnored = std::to_array<std::string_view>({
     "--init-model-with-meta-device",
     "--nccl-communicator-config-path",
     "--high-priority-stream-groups",
-    "--ddp-bucket-size",
-    "--ddp-num-buckets",
     "--ddp-average-in-collective",
     "--ddp-pad-buckets-for-high-nccl-busbw",
     "--disable-symmetric-registration",
-    "--use-nccl-ub",
     "--no-align-grad-reduce",
     "--no-align-param-gather",
     "--megatron-fsdp-version",
@@ -241,7 +237,6 @@ constexpr auto kIgnored = std::to_array<std::string_view>({
     "--no-contiguous-buffers-in-local-ddp",
     "--no-scatter-gather-tensors-in-pipeline",
     "--use-mcore-models",
-    "--use-legacy-models",
     "--overlap-p2p-communication",
     "--no-async-tensor-model-parallel-allreduce",
     "--no-initialization",
@@ -284,22 +279,18 @@ constexpr auto kIgnored = std::to_array<std::string_view>({
     "--check-for-nan-in-loss-and-grad",
     "--config-logger-dir",
     "--cuda-graph-warmup-steps",
-    "--defer-embedding-wgrad-compute",
     "--embedding-init-method-std",
-    "--empty-unused-memory-level",
     "--enable-experimental",
     "--fake-process-group",
     "--fp8-amax-compute-algo",
     "--fp8-amax-history-len",
     "--fp8-margin",
-    "--fp8-param-gather",
     "--glu-linear-offset",
     "--hysteresis",
     "--init-method-std",
     "--initial-loss-scale",
     "--loss-scale",
     "--loss-scale-window",
-    "--make-vocab-size-divisible-by",
     "--mamba-head-dim",
     "--mamba-num-groups",
     "--mamba-num-heads",
@@ -333,7 +324,6 @@ constexpr auto kIgnored = std::to_array<std::string_view>({
     "--no-rotary-position-embeddings",
     "--no-yarn-correction-range-round-to-int",
     "--norm-epsilon",
-    "--offload-modules",
     "--onnx-safe",
     "--overlap-cpu-optimizer-d2h-h2d",
     "--persist-layer-norm",
@@ -357,7 +347,20 @@ constexpr auto kIgnored = std::to_array<std::string_view>({
     "--yarn-original-max-position-embeddings",
 });
 
+constexpr Unmodelled kUnmodelled[] = {
+    {"--defer-embedding-wgrad-compute", "",
+     "weights' gradients of the output layer are computed in its backward pass"},
+    {"--empty-unused-memory-level", "|0|", "freed memory is kept for the next iteration"},
+    {"--ddp-bucket-size", "", "gradients are reduced layer by layer"},
+    {"--ddp-num-buckets", "", "gradients are reduced layer by layer"},
+    {"--use-nccl-ub", "", "collectives have the rates that they have without"},
+    {"--offload-modules", "", "all that the backward pass needs is moved"},
+    {"--use-legacy-models", "", "layers are those of Megatron Core"},
+    {"--check-for-large-grads", "", "gradients are not looked through"}};
+
 }  // namespace
+
+std::span<const Unmodelled> unmodelled_megatron_arguments() { return kUnmodelled; }
 
 bool is_ignored_by_megatron_reader(std::string_view name) {
   const bool is_in_family =

@@ -10,6 +10,7 @@
 
 #include "braid/base/error.h"
 #include "braid/base/text.h"
+#include "braid/trainers/exchange/expert_shards.h"
 #include "braid/trainers/exchange/export.h"
 #include "braid/trainers/exchange/given_arguments.h"
 #include "braid/trainers/exchange/megatron_fsdp.h"
@@ -285,13 +286,8 @@ Import import_megatron(std::string_view text, const std::string& file, const Imp
   p.sequence_parallel = given.has("--sequence-parallel") && p.tp > 1;
   // Experts are sharded as the other layers where nothing else is said.
   const int expert_tp = degree(given, "--expert-tensor-parallel-size", p.tp);
-  const bool has_experts = p.ep > 1 || megatron_experts(given) > 0;
-  p.whole_experts = has_experts && p.tp > 1 && expert_tp == 1;
-  if (has_experts && expert_tp != 1 && expert_tp != p.tp) {
-    run.notes.push_back(
-        fmt::format("--expert-tensor-parallel-size {}: here experts are sharded by "
-                    "all {} tensor-parallel ranks",
-                    expert_tp, p.tp));
+  if (p.ep > 1 || megatron_experts(given) > 0) {
+    take_expert_shards(given, "--expert-tensor-parallel-size", expert_tp, run);
   }
   run.shape = megatron_shape(given, launch.script, run);
   run.blocks = run.shape ? run.shape->blocks : given.count_or("--num-layers", 0);

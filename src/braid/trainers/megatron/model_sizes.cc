@@ -180,6 +180,23 @@ std::int64_t megatron_experts(GivenArguments& given) {
   return experts == 1 ? 0 : experts;
 }
 
+namespace {
+
+/// Entries of the vocabulary, padded as _vocab_size_with_padding() of
+/// megatron/training/vocab_utils.py does it; what tensor parallelism alone adds, an entry a rank at
+/// most, is left out.
+std::int64_t vocabulary(GivenArguments& given, std::int64_t tp) {
+  const std::int64_t said = given.count_or("--vocab-size", 0);
+  const std::int64_t multiple = given.count_or("--make-vocab-size-divisible-by", 128);
+  if (const std::int64_t padded = given.count_or("--padded-vocab-size", 0); padded > 0) {
+    return padded;
+  }
+  const std::int64_t part = multiple > 1 ? multiple * tp : 1;
+  return (said + part - 1) / part * part;
+}
+
+}  // namespace
+
 std::optional<ModelShape> megatron_shape(GivenArguments& given, std::string_view script,
                                          Import& run) {
   ModelShape shape;
@@ -196,7 +213,7 @@ std::optional<ModelShape> megatron_shape(GivenArguments& given, std::string_view
   const std::int64_t groups = given.count_or("--num-query-groups", 1);
   shape.kv_heads = given.has("--group-query-attention") ? groups : shape.heads;
   shape.kv_heads = given.count_or("--num-key-value-heads", shape.kv_heads);
-  shape.vocab = given.count_or("--padded-vocab-size", given.count_or("--vocab-size", 0));
+  shape.vocab = vocabulary(given, run.parallel.tp);
   const bool rotates = given.has("--use-rotary-position-embeddings");
   const std::string positions =
       given.text("--position-embedding-type").value_or(rotates ? "rope" : "learned_absolute");

@@ -18,6 +18,21 @@ constexpr StageEndNames kNames = {
     "--account-for-embedding-in-pipeline-split", "--account-for-loss-in-pipeline-split",
     "--num-virtual-stages-per-pipeline-rank"};
 
+constexpr std::string_view kLayersOfChunk = "--num-layers-per-virtual-pipeline-stage";
+constexpr std::string_view kLayout = "--pipeline-model-parallel-layout";
+
+/// Throws Error where chunks are said in two ways, which validate_args() refuses.
+void check_chunks_are_said_once(const GivenArguments& given) {
+  std::string_view said;
+  for (const std::string_view name : {kLayersOfChunk, kNames.chunks, kLayout}) {
+    if (!given.is_given(name)) continue;
+    if (!said.empty()) {
+      given.fail(name, "is not taken beside " + std::string(said), "leave one of the two out");
+    }
+    said = name;
+  }
+}
+
 StageEnds read_ends(GivenArguments& given) {
   StageEnds ends;
   ends.first = given.count(kNames.first, 1, kMostBlocks);
@@ -30,14 +45,18 @@ StageEnds read_ends(GivenArguments& given) {
 /// Model chunks of each stage where their layers are said.
 int chunks_of_layers(GivenArguments& given, std::int64_t each, std::int64_t blocks,
                      const StageEnds& ends, int pp) {
-  constexpr std::string_view kName = "--num-layers-per-virtual-pipeline-stage";
+  if (ends.first || ends.last) {
+    given.fail(kLayersOfChunk, "is not taken beside " + std::string(ends.said_by(kNames)),
+               "give " + std::string(kNames.chunks) + " in its place");
+  }
   if (blocks == 0) {
-    given.fail(kName, "how many layers the model has is not said",
+    given.fail(kLayersOfChunk, "how many layers the model has is not said",
                "name the model, MODEL, or add --num-layers");
   }
   const std::int64_t counted = blocks + ends.counted();
   if (counted % pp != 0 || counted / pp % each != 0) {
-    given.fail(kName, fmt::format("{} layers do not make up {} over {} stages", each, counted, pp),
+    given.fail(kLayersOfChunk,
+               fmt::format("{} layers do not make up {} over {} stages", each, counted, pp),
                "choose a divisor of the layers of a stage");
   }
   return static_cast<int>(counted / pp / each);
@@ -83,14 +102,15 @@ void read_pipeline(GivenArguments& given, const std::string& file, std::int64_t 
   p.pp = static_cast<int>(given.count("--pipeline-model-parallel-size", 1, 1 << 20).value_or(1));
   p.vp = static_cast<int>(
       given.count("--num-virtual-stages-per-pipeline-rank", 1, 1 << 20).value_or(1));
+  check_chunks_are_said_once(given);
   const StageEnds ends = read_ends(given);
-  if (const auto each = given.count("--num-layers-per-virtual-pipeline-stage", 1, kMostBlocks)) {
+  if (const auto each = given.count(kLayersOfChunk, 1, kMostBlocks)) {
     p.vp = chunks_of_layers(given, *each, blocks, ends, p.pp);
   }
-  const auto layout = given.text("--pipeline-model-parallel-layout");
+  const auto layout = given.text(kLayout);
   const std::optional<std::string> pattern = hybrid_pattern_of(given);
   if (layout) {
-    take_chunks(given, "--pipeline-model-parallel-layout", blocks_of_layout(*layout, file), run);
+    take_chunks(given, kLayout, blocks_of_layout(*layout, file), run);
   } else if (pattern && pattern->find('|') < pattern->find('/')) {
     take_chunks(given, "--hybrid-layer-pattern", layers_of_pattern(*pattern), run);
   } else if (!pattern) {

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <span>
 #include <string_view>
+
+#include "braid/trainers/exchange/unmodelled.h"
 
 namespace braid {
 
@@ -9,5 +12,8 @@ namespace braid {
 /// it: data, learning rates, logging, checkpoints, and overlap and fusion, which are the trainer's
 /// own behaviour (data/trainers/torchtitan.yaml).
 bool is_ignored_by_torchtitan_reader(std::string_view key);
+
+/// Keys that do say something of it, and that braid does not model.
+std::span<const Unmodelled> unmodelled_torchtitan_keys();
 
 }  // namespace braid

@@ -390,6 +390,7 @@ Import import_torchtitan(std::string_view text, const std::string& file,
   read_memory(given, recipe ? "op" : "2", run);
   read_precision(given, text, run);
   read_behaviour(given, recipe, run);
+  note_unmodelled(given, unmodelled_torchtitan_keys(), run);
   if (source.leaves_recipe) note_usual_settings(given, kUsual, run);
   for (const Setting& each : source.settings) {
     if (is_ignored_by_torchtitan_reader(each.name)) given.has("--" + each.name);
