@@ -15,6 +15,7 @@
 #include "braid/trainers/deepspeed/import.h"
 #include "braid/trainers/exchange/chosen_recipe.h"
 #include "braid/trainers/exchange/one_form.h"
+#include "braid/trainers/exchange/started_script.h"
 #include "braid/trainers/maxtext/export.h"
 #include "braid/trainers/maxtext/import.h"
 #include "braid/trainers/megatron-bridge/export.h"
@@ -130,9 +131,9 @@ bool has_searched_shardings(const Plan& plan) {
   return false;
 }
 
-/// A file of settings that a command line names; empty: none.
+/// A file of settings, or a script, that a command line names; empty: none.
 std::string named_file(const std::string& text) {
-  constexpr std::array<std::string_view, 4> kEndings = {".json", ".toml", ".yaml", ".yml"};
+  constexpr std::array<std::string_view, 5> kEndings = {".json", ".toml", ".yaml", ".yml", ".sh"};
   std::istringstream words(text);
   for (std::string word; words >> word;) {
     word.erase(0, word.find('=') + 1);
@@ -206,28 +207,41 @@ std::string export_target_of(const Plan& plan) {
   return "";
 }
 
-Import import_run(const std::string& text, const std::string& file, const ImportChoice& choice) {
+namespace {
+
+/// `scripts`: that have led to this text, each starting the next.
+Import import_run_of(const std::string& text, const std::string& file, const ImportChoice& choice,
+                     int scripts) {
   const auto* reader = std::find_if(std::begin(kReaders), std::end(kReaders),
                                     [&](const Reader& each) { return each.recognises(text); });
   const bool is_known = reader != std::end(kReaders);
   if (!choice.recipe.empty() && !(is_known && reader->has_recipes)) refuse_recipe_choice(file);
   if (is_known) {
     ImportChoice with_others = choice;
-    with_others.run_of_file = [&choice](const std::string& name) -> std::optional<Import> {
+    with_others.run_of_file = [&choice, scripts](const std::string& name) -> std::optional<Import> {
       const std::optional<std::string> other = choice.text_of(name);
       if (!other) return std::nullopt;
-      return import_run(*other, name, choice);
+      return import_run_of(*other, name, choice, scripts + 1);
     };
     return reader->read(text, file, with_others);
   }
+  constexpr int kMostScripts = 8;
+  if (const auto inner = started_script(text, file, choice); inner && scripts < kMostScripts) {
+    return import_run_of(inner->text, inner->file, choice, scripts + 1);
+  }
   if (const std::string named = named_file(text); !named.empty()) {
-    throw Error(Where{file, 0, ""}, "this command line says nothing of the run but " + named,
-                "give that file");
+    throw Error(Where{file, 0, ""}, "this says nothing of the run but " + named, "give that file");
   }
   std::vector<std::string> trainers;
   for (const Reader& each : kReaders) trainers.emplace_back(each.of);
   throw Error(Where{file, 0, ""}, "this does not start a trainer that braid knows",
               "give the command line, script or file of " + and_list(trainers, " or "));
+}
+
+}  // namespace
+
+Import import_run(const std::string& text, const std::string& file, const ImportChoice& choice) {
+  return import_run_of(text, file, choice, 0);
 }
 
 }  // namespace braid
