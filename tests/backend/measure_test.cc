@@ -151,23 +151,40 @@ TEST(CostStore, GivesBackWhatWasAdded) {
   {
     CostStore store(folder / "costs.sqlite");
     EXPECT_FALSE(store.find(key_of("onednn")));
-    store.add(key_of("onednn"), measured);
-    store.add(key_of("xnnpack"), {});
-    EXPECT_EQ(store.find(key_of("onednn")), measured);
+    store.add(key_of("onednn"), {measured, "", false});
+    store.add(key_of("xnnpack"), {Measurement{}, "", false});
+    EXPECT_EQ(store.find(key_of("onednn"))->measured, measured);
   }
   CostStore again(folder / "costs.sqlite");
-  EXPECT_EQ(again.find(key_of("onednn")), measured);
+  EXPECT_EQ(again.find(key_of("onednn"))->measured, measured);
   EXPECT_EQ(again.size(), 2);
-  again.add(key_of("onednn"), {});
-  EXPECT_EQ(again.find(key_of("onednn")), Measurement{});
+  again.add(key_of("onednn"), {Measurement{}, "", false});
+  EXPECT_EQ(again.find(key_of("onednn"))->measured, Measurement{});
   EXPECT_EQ(again.size(), 2);
+}
+
+TEST(CostStore, KnowsWhatIsRefusedOrWrongAndForgetsWhatBroke) {
+  const TemporaryFolder folder;
+  {
+    CostStore store(folder / "costs.sqlite");
+    store.add(key_of("refuses"), {std::nullopt, "", false});
+    store.add(key_of("is wrong"), {std::nullopt, "differs by 2", false});
+    store.add(key_of("hangs"), {std::nullopt, "takes longer than 30 s", true});
+    EXPECT_EQ(store.size(), 0);
+  }
+  CostStore store(folder / "costs.sqlite");
+  ASSERT_TRUE(store.find(key_of("refuses")));
+  EXPECT_FALSE(store.find(key_of("refuses"))->measured);
+  EXPECT_EQ(store.find(key_of("refuses"))->problem, "");
+  EXPECT_EQ(store.find(key_of("is wrong"))->problem, "differs by 2");
+  EXPECT_FALSE(store.find(key_of("hangs")));
 }
 
 TEST(CostStore, EveryPartOfTheKeyCounts) {
   const TemporaryFolder folder;
   CostStore store(folder / "costs.sqlite");
   const CostKey key = key_of("onednn");
-  store.add(key, {});
+  store.add(key, {Measurement{}, "", false});
   std::vector<CostKey> others(6, key);
   others[0].backend += "x";
   others[1].version += "x";
@@ -183,7 +200,9 @@ TEST(CostStore, TwoThreadsMayWriteAtOnce) {
   const TemporaryFolder folder;
   const auto write = [&](const std::string& name) {
     CostStore store(folder / "costs.sqlite");
-    for (int i = 0; i < 50; ++i) store.add(key_of(name + std::to_string(i)), {});
+    for (int i = 0; i < 50; ++i) {
+      store.add(key_of(name + std::to_string(i)), {Measurement{}, "", false});
+    }
   };
   std::thread first(write, "a");
   std::thread second(write, "b");

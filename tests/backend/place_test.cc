@@ -156,6 +156,33 @@ TEST(Place, KernelsThatFailOrAreWrongAreLeftOut) {
   EXPECT_EQ(placement.groups[0].backend, "reference");
 }
 
+TEST(Place, KernelsThatFailedAreNotTriedAgain) {
+  const TemporaryFolder folder;
+  CostStore store(folder / "costs.sqlite");
+  TestProgramBuilder b;
+  const Program program = b.with_output(b.node("Relu", {b.input({1000})}));
+  const FixedProgram fixed = fixed_program(program, random_inputs(program, 1));
+  const auto careless = [](const DenseTensor& in, DenseTensor& out) { out = in; };
+  FoundBackend refusing = backend_of("refusing", careless);
+  refusing.backend->patterns[0].make = [](const KernelJob&) { return nullptr; };
+  const auto placed = [&](bool tries) {
+    std::vector<FoundBackend> backends{backend_of("careless", careless), refusing};
+    for (FoundBackend& each : backends) {
+      if (tries) continue;
+      each.backend->patterns[0].make = [](const KernelJob&) -> std::unique_ptr<ComputeKernel> {
+        throw Error("is made again");
+      };
+    }
+    return place_program(fixed, backends, &store, {.measure = quick});
+  };
+  const ProgramPlacement first = placed(true), second = placed(false);
+  ASSERT_THAT(first.wrong, SizeIs(1));
+  EXPECT_EQ(second.wrong, first.wrong);
+  EXPECT_EQ(first.refused, 1);
+  EXPECT_EQ(second.refused, 1);
+  EXPECT_EQ(second.measured + second.known, 0);
+}
+
 TEST(Place, KernelsThatCrashOrHangCostThemselvesAlone) {
   TestProgramBuilder b;
   const Program program = b.with_output(b.node("Relu", {b.input({1000})}));

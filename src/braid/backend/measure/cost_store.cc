@@ -37,11 +37,23 @@ void prepare_costs(const SqliteDatabase& database) {
   }
 }
 
+constexpr const char* make_failures =
+    "CREATE TABLE IF NOT EXISTS failures (backend TEXT, version TEXT, pattern TEXT, job TEXT, "
+    "threads INTEGER, machine TEXT, problem TEXT NOT NULL, "
+    "PRIMARY KEY (backend, version, pattern, job, threads, machine)) WITHOUT ROWID;";
+
 constexpr const char* select_cost =
     "SELECT median_s, low_s, high_s, variance_s2, samples, outliers, runs_per_sample FROM costs "
     "WHERE backend = ? AND version = ? AND pattern = ? AND job = ? AND threads = ? AND machine = ?";
 constexpr const char* insert_cost =
     "INSERT OR REPLACE INTO costs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+
+// Without a problem where the library refuses the job.
+constexpr const char* select_failure =
+    "SELECT problem FROM failures "
+    "WHERE backend = ? AND version = ? AND pattern = ? AND job = ? AND threads = ? AND machine = ?";
+constexpr const char* insert_failure =
+    "INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?, ?, ?, ?)";
 
 /// Binds the key to parameters 1 to 6.
 void bind_key(SqliteStatement& statement, const CostKey& key) {
@@ -59,23 +71,28 @@ void bind_key(SqliteStatement& statement, const CostKey& key) {
 struct CostStore::Database {
   static const SqliteDatabase& prepared(const SqliteDatabase& database) {
     prepare_costs(database);
+    database.run(make_failures);
     return database;
   }
 
   SqliteDatabase database;
-  SqliteStatement find, insert;
+  SqliteStatement find, insert, find_failure, insert_failure;
 
   explicit Database(const std::string& path)
-      : database(path), find(prepared(database), select_cost), insert(database, insert_cost) {}
+      : database(path),
+        find(prepared(database), select_cost),
+        insert(database, insert_cost),
+        find_failure(database, select_failure),
+        insert_failure(database, braid::insert_failure) {}
 };
 
 CostStore::CostStore(const std::string& path) : database_(std::make_unique<Database>(path)) {}
 CostStore::~CostStore() = default;
 
-std::optional<Measurement> CostStore::find(const CostKey& key) {
+std::optional<KernelFinding> CostStore::find(const CostKey& key) {
   SqliteStatement& row = database_->find;
   bind_key(row, key);
-  if (!row.step()) return std::nullopt;
+  if (!row.step()) return find_failure(key);
   const Measurement found{.median_s = row.real(0),
                           .low_s = row.real(1),
                           .high_s = row.real(2),
@@ -91,10 +108,28 @@ std::optional<Measurement> CostStore::find(const CostKey& key) {
                   "remove the file");
     }
   }
+  return KernelFinding{found, "", false};
+}
+
+std::optional<KernelFinding> CostStore::find_failure(const CostKey& key) {
+  SqliteStatement& row = database_->find_failure;
+  bind_key(row, key);
+  if (!row.step()) return std::nullopt;
+  KernelFinding found{std::nullopt, row.text(0), false};
+  row.clear();
   return found;
 }
 
-void CostStore::add(const CostKey& key, const Measurement& measurement) {
+void CostStore::add(const CostKey& key, const KernelFinding& finding) {
+  if (finding.broke) return;
+  if (!finding.measured) {
+    SqliteStatement& failure = database_->insert_failure;
+    bind_key(failure, key);
+    failure.bind(7, finding.problem);
+    failure.step();
+    return failure.clear();
+  }
+  const Measurement& measurement = *finding.measured;
   SqliteStatement& insert = database_->insert;
   bind_key(insert, key);
   insert.bind(7, measurement.median_s);

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "braid/backend/measure/measurement.h"
+#include "braid/backend/measure/kernel_finding.h"
 
 namespace braid {
 
@@ -24,9 +24,10 @@ struct CostKey {
 /// Processor, 2 cores".
 std::string machine_name();
 
-/// Measured times of kernels in an SQLite database. Several programs may use one file at once: each
-/// time is safe on disk, whole, when `add` returns. Times come back bit for bit. Throws Error when
-/// the file cannot be opened or written, is no such database, or is of another version of braid.
+/// What came of measuring kernels, in an SQLite database: their times, and which of them are
+/// refused or wrong. Several programs may use one file at once: each finding is safe on disk,
+/// whole, when `add` returns. Times come back bit for bit. Throws Error when the file cannot be
+/// opened or written, is no such database, or is of another version of braid.
 class CostStore {
  public:
   explicit CostStore(const std::string& path);
@@ -34,12 +35,14 @@ class CostStore {
   CostStore& operator=(const CostStore&) = delete;
   ~CostStore();
 
-  std::optional<Measurement> find(const CostKey& key);
-  /// Replaces what is there.
-  void add(const CostKey& key, const Measurement& measurement);
-  std::int64_t size();
+  std::optional<KernelFinding> find(const CostKey& key);
+  /// Replaces what is there. Of a kernel that broke nothing is kept.
+  void add(const CostKey& key, const KernelFinding& finding);
+  std::int64_t size();  ///< Times alone.
 
  private:
+  std::optional<KernelFinding> find_failure(const CostKey& key);
+
   struct Database;
   std::unique_ptr<Database> database_;
 };

@@ -134,7 +134,7 @@ std::vector<KernelFinding> measure_kernels(std::span<const KernelTrial> trials,
     if (!findings.empty()) return findings;
   }
   if (trials.size() == 1) {
-    return {{std::nullopt, answer.problem.empty() ? "ended its process" : answer.problem}};
+    return {{std::nullopt, answer.problem.empty() ? "ended its process" : answer.problem, true}};
   }
   std::vector<KernelFinding> findings;
   for (const KernelTrial& trial : trials) {

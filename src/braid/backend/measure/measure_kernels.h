@@ -1,11 +1,10 @@
 #pragma once
 
-#include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "braid/backend/kernel/backend.h"
+#include "braid/backend/measure/kernel_finding.h"
 #include "braid/backend/measure/kernel_problem.h"
 #include "braid/backend/measure/measurement.h"
 
@@ -18,12 +17,6 @@ struct KernelTrial {
   /// Of regions, what it is fed and held against; nullptr: random numbers and the reference
   /// kernels' answer.
   const KnownAnswer* known = nullptr;
-};
-
-/// What came of it. With neither a measurement nor a problem the library refuses the job.
-struct KernelFinding {
-  std::optional<Measurement> measured;
-  std::string problem;  ///< It fails, crashes, hangs, or its answer is wrong.
 };
 
 /// Makes the kernels in a child process, holds each one's answer against the reference kernels'

@@ -41,16 +41,16 @@ double CandidateCosts::cost_s(std::size_t candidate) {
 
 bool CandidateCosts::is_free(std::size_t candidate) {
   if (!std::isnan(costs_s_[candidate]) || candidates_[candidate].backend == nullptr) return true;
-  return is_known(*candidates_[candidate].backend, keys_[candidate]);
+  return is_known(*candidates_[candidate].backend, keys_[candidate], &candidates_[candidate]);
 }
 
 double CandidateCosts::turning_s(const TensorForm& form, ImageLayout from, ImageLayout to) {
   if (!can_lie(form, from) || !can_lie(form, to)) return std::numeric_limits<double>::infinity();
   KernelJob job = turning_job(form);
   const Key key(&turning_pattern(from, to), job_text(job));
-  if (!is_known(layout_backend(), key)) {
+  if (!is_known(layout_backend(), key, nullptr)) {
     known_s_.emplace(key, std::numeric_limits<double>::infinity());
-    measure_all({{key, store_key(layout_backend(), key), std::move(job), {}}});
+    measure_all({{key, store_key(layout_backend(), key), std::move(job), nullptr, {}}});
   }
   return known_s_.at(key);
 }
@@ -87,10 +87,10 @@ void CandidateCosts::find_costs(const std::vector<std::size_t>& rivals) {
     }
     const Key& key = keys_[c];
     waiting.push_back(c);
-    if (is_known(*candidate.backend, key)) continue;
+    if (is_known(*candidate.backend, key, &candidate)) continue;
     known_s_.emplace(key, std::numeric_limits<double>::infinity());
     unknown.push_back({key, store_key(*candidate.backend, key),
-                       candidate_job(fixed_, graph_, candidate), std::nullopt});
+                       candidate_job(fixed_, graph_, candidate), &candidate, std::nullopt});
     if (candidate.is_region()) unknown.back().known = answer_of(candidate);
   }
   measure_all(unknown);
@@ -101,13 +101,15 @@ CostKey CandidateCosts::store_key(const Backend& backend, const Key& key) const 
   return {backend.name, backend.version, key.first->name, key.second, options_.threads, machine_};
 }
 
-bool CandidateCosts::is_known(const Backend& backend, const Key& key) {
+bool CandidateCosts::is_known(const Backend& backend, const Key& key,
+                              const KernelCandidate* candidate) {
   if (known_s_.contains(key)) return true;
   if (store_ == nullptr) return false;
-  const auto found = store_->find(store_key(backend, key));
+  const CostKey stored = store_key(backend, key);
+  const std::optional<KernelFinding> found = store_->find(stored);
   if (!found) return false;
-  known_s_.emplace(key, found->median_s);
-  ++result_.known;
+  take(key, backend.name, candidate, *found);
+  if (found->measured) ++result_.known;
   return true;
 }
 
@@ -132,22 +134,28 @@ void CandidateCosts::measure_all(const std::vector<Unknown>& unknown) {
   const std::vector<KernelFinding> findings =
       measure_kernels(trials, options_.measure, options_.kernel_limit_s);
   for (std::size_t i = 0; i < unknown.size(); ++i) {
-    const KernelFinding& finding = findings[i];
-    if (finding.measured) {
-      known_s_[unknown[i].key] = finding.measured->median_s;
-      ++result_.measured;
-      if (store_ != nullptr) store_->add(unknown[i].store_key, *finding.measured);
-    } else if (!finding.problem.empty()) {
-      const Unknown& failed = unknown[i];
-      const std::string what =
-          failed.known ? fmt::format("{} operators from {} on", failed.job.region.nodes.size(),
-                                     failed.job.region.nodes.front().name)
-                       : failed.key.second;
-      result_.wrong.push_back(fmt::format("{}: {}: {}: {}", failed.store_key.backend,
-                                          failed.store_key.pattern, what, finding.problem));
-    } else {
-      ++result_.refused;
-    }
+    take(unknown[i].key, unknown[i].store_key.backend, unknown[i].candidate, findings[i]);
+    if (findings[i].measured) ++result_.measured;
+    if (store_ != nullptr) store_->add(unknown[i].store_key, findings[i]);
+  }
+}
+
+void CandidateCosts::take(const Key& key, const std::string& backend,
+                          const KernelCandidate* candidate, const KernelFinding& finding) {
+  double& cost_s = known_s_[key];
+  cost_s = std::numeric_limits<double>::infinity();
+  if (finding.measured) {
+    cost_s = finding.measured->median_s;
+  } else if (finding.problem.empty()) {
+    ++result_.refused;
+  } else {
+    const std::string what =
+        candidate != nullptr && candidate->is_region()
+            ? fmt::format("{} operators from {} on", candidate->nodes.size(),
+                          fixed_.program.nodes[at(candidate->nodes.front())].name)
+            : key.second;
+    result_.wrong.push_back(
+        fmt::format("{}: {}: {}: {}", backend, key.first->name, what, finding.problem));
   }
 }
 

@@ -16,7 +16,7 @@ namespace braid {
 
 /// What the candidates of a program cost, measured when it is first asked for: kernels together
 /// with all that begin at the same node, regions with those of the same nodes. Equal jobs are
-/// measured once; times in the store are not measured again. Counts in `result`, whose list of
+/// measured once; what the store knows is not measured again. Counts in `result`, whose list of
 /// wrong kernels it fills.
 class CandidateCosts {
  public:
@@ -44,14 +44,18 @@ class CandidateCosts {
     Key key;
     CostKey store_key;
     KernelJob job;
-    std::optional<KnownAnswer> known;  ///< Of regions.
+    const KernelCandidate* candidate = nullptr;  ///< nullptr: of turns.
+    std::optional<KnownAnswer> known;            ///< Of regions.
   };
 
   /// Those that are measured together with it.
   std::vector<std::size_t> rivals_of(std::size_t candidate) const;
   void find_costs(const std::vector<std::size_t>& rivals);
-  /// Whether the time of a job is known, if only now from the store.
-  bool is_known(const Backend& backend, const Key& key);
+  /// Whether what comes of a job is known, if only now from the store. `candidate`: nullptr of
+  /// turns.
+  bool is_known(const Backend& backend, const Key& key, const KernelCandidate* candidate);
+  void take(const Key& key, const std::string& backend, const KernelCandidate* candidate,
+            const KernelFinding& finding);
   CostKey store_key(const Backend& backend, const Key& key) const;
   /// Runs the reference kernels when it is first asked for.
   KnownAnswer answer_of(const KernelCandidate& region);
