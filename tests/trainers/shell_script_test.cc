@@ -51,7 +51,7 @@ TEST(ShellScript, SetsWhatItReadsInWhereItReadsIt) {
   EXPECT_THAT(last("if false; then source two.sh; fi\nN=${N:-1}\nrun $N"), ElementsAre("run", "1"));
   EXPECT_THAT(last("source itself.sh\nrun $N"), ElementsAre("run", "7"));
   const ShellScript unsure =
-      read_shell_script("[ -n \"$X\" ] && source two.sh\nsource gone.sh", "s", {}, sourced);
+      read_shell_script("[ -f x ] && source two.sh\nsource gone.sh", "s", {}, sourced);
   EXPECT_THAT(unsure.uncertain, ElementsAre("N", "M"));
   EXPECT_THAT(unsure.missing_files, ElementsAre("gone.sh"));
 }
@@ -98,12 +98,46 @@ TEST(ShellScript, TakesTheBranchThatTheVariablesChoose) {
 
 TEST(ShellScript, SaysWhatItTookFromAConditionThatItDoesNotKnow) {
   const ShellScript script = read_shell_script(
-      "A=1\nB=2\nC=3\nif [ -n \"$KEY\" ]; then A=1; B=4; fi\nfor x in a b; do C+=5; done < file\n"
+      "A=1\nB=2\nC=3\nif [ -f key ]; then A=1; B=4; else B=5; fi\nfor x in a b; do C+=5; done < "
+      "file\n"
       "D=`date +%s`\n[[ -f x ]] && E=6\nrun $A $B $C $D",
       "train.sh");
   EXPECT_THAT(script.commands.back(), ElementsAre("run", "1", "4", "35"));
   EXPECT_THAT(script.uncertain, ElementsAre("B", "C", "E"));
-  EXPECT_THAT(script.undefined, ElementsAre("$KEY", "`date +%s`"));
+  EXPECT_THAT(script.undefined, ElementsAre("`date +%s`"));
+}
+
+TEST(ShellScript, TestsOfVariablesThatNothingSetsAreThoseOfEmptyOnes) {
+  const ShellScript script = read_shell_script(
+      "if [ -z \"$LONG\" ]; then A=1; else A=2; fi\n"
+      "if [ -z ${VP} ]; then B=; else B=\"--vp ${VP}\"; fi\nrun $A $B",
+      "train.sh");
+  EXPECT_THAT(script.commands.back(), ElementsAre("run", "1"));
+  EXPECT_THAT(script.uncertain, IsEmpty());
+  EXPECT_THAT(script.of_conditions, ElementsAre("$LONG", "$VP"));
+  EXPECT_THAT(
+      first("if [ $X -eq 1 ]; then A=1; elif [ \"$X\" -eq 0 ]; then A=2; else A=3; fi\nrun $A"),
+      ElementsAre("run", "3"));
+  // What a command gives is not known: the first branch, and none beside it.
+  const ShellScript open = read_shell_script(
+      "if [ \"$(hostname)\" = a ]; then A=1; elif [ -f b ]; then B=2; else B=3; fi\nrun $A $B",
+      "train.sh");
+  EXPECT_THAT(open.commands.back(), ElementsAre("run", "1"));
+  EXPECT_THAT(open.uncertain, ElementsAre("A"));
+}
+
+TEST(ShellScript, LooksForWhatItReadsInBesideItWhereTheFolderIsNotKnown) {
+  const auto sourced = [](const std::string& name) -> std::optional<std::string> {
+    return name == "env.sh" ? std::optional<std::string>("N=4\n") : std::nullopt;
+  };
+  for (const char* folder :
+       {"$( cd \"$( dirname \"${BASH_SOURCE[0]}\" )\" && pwd )", "$(dirname $(realpath $0))",
+        "$(dirname -- \"$(readlink -f -- \"$0\")\")"}) {
+    const ShellScript script = read_shell_script(
+        "DIR=" + std::string(folder) + "\nsource \"${DIR}/env.sh\"\nrun $N", "s", {}, sourced);
+    EXPECT_THAT(script.commands.back(), ElementsAre("run", "4")) << folder;
+    EXPECT_THAT(script.missing_files, IsEmpty()) << folder;
+  }
 }
 
 TEST(ShellScript, RefusesBranchesThatDoNotEnd) {
@@ -258,6 +292,11 @@ TEST(ShellScript, GivesTheWordsThatBashGives) {
         "if test "
         "-z \"$E\"; then run 4; fi; [ \"$E\" ] || run 5; [ ] && run 6; test $E || run 7",
         "case 70B in 7?) run a;; 7*B|x) run b;; *) run c;; esac",
+        "if [ -z \"$L\" ]; then run a; else run b; fi; if [ \"$L\" = 1 ]; then run c; elif [ -n "
+        "\"$L\" "
+        "]; then run d; else run e; fi; case $L in 1) run f;; *) run g;; esac; [[ $L -lt 1 ]] && "
+        "run "
+        "h; [ -z $L ] && run i; [[ -z ${L} && $L != x ]] && run j; [[ $L == x ]] || run k",
         "for i in 5; do run $i; done; if [[ -z ${X-} && 1 -lt 2 ]]; then run yes; fi",
         "X=; run \"${X:-d}\" \"${X-e}\" ${X:+f} ${Y=g} $Y; run \"\" a\"\"b ''",
         "declare -A M=([a]=1 [b]='2 3'); K=b; run \"${M[$K]}\" ${M[a]}",

@@ -67,9 +67,9 @@ TEST(StartedScript, MayLeadToAnother) {
 TEST(StartedScript, ThatStartsItselfStartsNoTrainer) {
   const ImportChoice choice = with({{"a.sh", "bash a.sh\n"}});
   EXPECT_THAT(error_text([&] { import_run("bash a.sh", "", choice); }),
-              HasSubstr("this does not start a trainer that braid knows"));
+              HasSubstr("this says nothing of the run but a.sh"));
   EXPECT_THAT(error_text([&] { import_run("bash b.sh", "", choice); }),
-              HasSubstr("this does not start a trainer that braid knows"));
+              HasSubstr("this says nothing of the run but b.sh"));
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 struct Said {
   std::vector<std::string> notes, unknown;
@@ -154,6 +155,114 @@ TEST(Unmodelled, OfAccelerate) {
                                     "layer are gathered ahead")));
   EXPECT_THAT(said("  fsdp_auto_wrap_policy: NO_WRAP\n").notes,
               ElementsAre(HasSubstr("auto_wrap_policy NO_WRAP")));
+}
+
+TEST(Unmodelled, OfMaxtext) {
+  const auto notes = [](const std::string& numbers) {
+    return of("model_name: llama2-7b\nper_device_batch_size: 4\nquantization: \"" + numbers +
+                  "\"\n",
+              "m.yml")
+        .notes;
+  };
+  EXPECT_THAT(notes("int8"),
+              Contains(HasSubstr("quantization 'int8': here GEMMs have the format")));
+  EXPECT_THAT(notes("fp8"), Not(Contains(HasSubstr("quantization"))));
+}
+
+TEST(Unmodelled, SelectiveRecomputationOfTorchtitanRepeatsGemms) {
+  const auto notes = [](const std::string& option) {
+    return of("[training]\nlocal_batch_size = 1\n[activation_checkpoint]\nmode = \"selective\"\n"
+              "selective_ac_option = \"" +
+                  option + "\"\n",
+              "t.toml")
+        .notes;
+  };
+  EXPECT_THAT(notes("op"), ElementsAre(HasSubstr("repeats every second GEMM as well")));
+  EXPECT_THAT(notes("2"), ElementsAre(HasSubstr("selective_ac_option '2'")));
+}
+
+TEST(Formats, TorchtitanMixesPrecisionsInFsdpAlone) {
+  const auto run = [](const std::string& degrees) {
+    return import_run(
+        "[training]\nlocal_batch_size = 1\n[activation_checkpoint]\nmode = \"full\"\n"
+        "[parallelism]\n" +
+            degrees,
+        "t.toml");
+  };
+  EXPECT_EQ(run("tensor_parallel_degree = 8\ndata_parallel_shard_degree = 1\n").precision->matmul,
+            Dtype::f32);
+  EXPECT_EQ(run("tensor_parallel_degree = 8\ndata_parallel_shard_degree = 2\n").precision->matmul,
+            Dtype::bf16);
+  EXPECT_EQ(
+      run("data_parallel_replicate_degree = 8\ndata_parallel_shard_degree = 1\n").precision->matmul,
+      Dtype::bf16);
+  const Import open = run("tensor_parallel_degree = 8\n");
+  EXPECT_EQ(open.precision->matmul, Dtype::bf16);
+  ASSERT_TRUE(open.precision_of_one_shard);
+  EXPECT_EQ(open.precision_of_one_shard->matmul, Dtype::f32);
+}
+
+TEST(Formats, GradientsOfDeepspeedFollowTheWeights) {
+  const auto run = [](const std::string& members) {
+    return import_run(
+        "{\"train_micro_batch_size_per_gpu\": 1, \"bf16\": {\"enabled\": \"auto\"}" + members + "}",
+        "ds.json");
+  };
+  EXPECT_FALSE(run("").precision);
+  EXPECT_TRUE(run("").gradients_like_weights);
+  EXPECT_FALSE(run(", \"data_types\": {\"grad_accum_dtype\": \"fp32\"}").gradients_like_weights);
+}
+
+TEST(Formats, GradientsOfAcceleratesDeepspeedFollowTheWeights) {
+  const Import run = import_run(
+      "accelerate launch --use_deepspeed --zero_stage 2 --mixed_precision bf16 --num_processes 8 "
+      "train.py\n",
+      "a.sh");
+  EXPECT_EQ(run.precision->gradient, Dtype::bf16);
+}
+
+TEST(Formats, GradientsOfMegatronFsdpFollowTheWeights) {
+  const auto gradient = [](const std::string& arguments) {
+    return import_run(
+               "pretrain_gpt.py --micro-batch-size 1 --bf16 --use-megatron-fsdp "
+               "--accumulate-allreduce-grads-in-fp32 " +
+                   arguments,
+               "m.sh")
+        .precision->gradient;
+  };
+  EXPECT_EQ(gradient(""), Dtype::bf16);
+  EXPECT_EQ(gradient("--megatron-fsdp-main-grads-dtype fp32"), Dtype::f32);
+}
+
+TEST(DeepspeedBatch, OfTheTrainerIsEightSamplesWhereNothingIsSaid) {
+  const Import alone = import_run(
+      "{\"gradient_accumulation_steps\": 4, \"train_micro_batch_size_per_gpu\": \"auto\"}",
+      "ds.json");
+  EXPECT_FALSE(alone.says_micro_batch);
+  EXPECT_EQ(alone.accumulation, 4);
+}
+
+TEST(BridgeCommandLine, OptionsOfRecomputationSayWhichItIs) {
+  const auto run = [](const std::string& options) {
+    return import_run("python setup_experiment.py -tp 2 " + options + "\n", "r.sh");
+  };
+  EXPECT_EQ(run("-rl 20").parallel.recompute, Recompute::full);
+  EXPECT_THAT(run("-rl 20").notes, Contains(HasSubstr("recompute_method 'block' of 20 layers")));
+  EXPECT_EQ(run("--recompute_modules core_attn").parallel.recompute, Recompute::selective);
+}
+
+TEST(BridgeRecipe, BeginsWithTheBatchOfTheCommonOne) {
+  const std::string common =
+      "from megatron.bridge.recipes.common import _pretrain_common\n"
+      "def r_config() -> ConfigContainer:\n    cfg = _pretrain_common()\n";
+  const Import run = import_run(common + "    return cfg\n", "r.py");
+  EXPECT_EQ(run.global_batch, 32);
+  EXPECT_EQ(run.parallel.micro_batch, 2);
+  EXPECT_EQ(run.seq_len, 4096);
+  const Import other =
+      import_run(common + "    cfg.train.global_batch_size = 64\n    return cfg\n", "r.py");
+  EXPECT_EQ(other.global_batch, 64);
+  EXPECT_EQ(other.parallel.micro_batch, 2);
 }
 
 TEST(BridgeCommandLine, TakesOverridesOfAnySection) {

@@ -346,10 +346,8 @@ std::int64_t data_parallel_ranks(const Parallelism& p, const Import* run, std::i
   return std::max<std::int64_t>(1, p.dp > 0 ? p.dp : left);
 }
 
-}  // namespace
-
-void take_accumulation(const Import& run, const JobOptions& options, LoadedJob& loaded) {
-  if (run.accumulation == 0 || options.global_batch != 0) return;
+/// The run's degrees and micro-batch with those of the options in their place.
+Parallelism degrees_of(const Import& run, const JobOptions& options) {
   const auto take = [](const Degrees& degrees, int& value) {
     if (given(degrees) > 0) value = given(degrees);
   };
@@ -359,6 +357,20 @@ void take_accumulation(const Import& run, const JobOptions& options, LoadedJob& 
   take(options.cp, p.cp);
   take(options.dp, p.dp);
   take(options.micro_batch, p.micro_batch);
+  return p;
+}
+
+}  // namespace
+
+void take_precision_of_one_shard(const Import& run, const JobOptions& options, LoadedJob& loaded) {
+  const Parallelism p = degrees_of(run, options);
+  const bool has_one = p.cp == 1 && data_parallel_ranks(p, &run, loaded.system.device_count) == 1;
+  if (run.precision_of_one_shard && has_one) loaded.job.precision = *run.precision_of_one_shard;
+}
+
+void take_accumulation(const Import& run, const JobOptions& options, LoadedJob& loaded) {
+  if (run.accumulation == 0 || options.global_batch != 0) return;
+  const Parallelism p = degrees_of(run, options);
   const std::int64_t dp = data_parallel_ranks(p, &run, loaded.system.device_count);
   const std::int64_t of_rank = p.micro_batch * run.accumulation;
   if (of_rank > std::numeric_limits<int>::max() / dp) {

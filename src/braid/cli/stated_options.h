@@ -32,6 +32,9 @@ std::string dropout_difference(const Import& run, const Graph& model);
 /// precision, trainer. Degrees are for stated_configuration().
 void take_job(const Import& run, JobOptions& options);
 
+/// Sets the precision that a run has where one rank turns out to have all of the state.
+void take_precision_of_one_shard(const Import& run, const JobOptions& options, LoadedJob& loaded);
+
 /// Makes the batch of a job of the micro-batches of each data-parallel rank, where the trainer's
 /// file says these in place of it, and options leave it out. Throws Error for too many samples, and
 /// where the file says a batch as well that they do not make.

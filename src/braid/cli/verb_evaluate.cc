@@ -86,6 +86,7 @@ bool can_be_stated(const Plan& plan) {
 /// The formats of gradients and optimizer state that the file says, which no name of a precision
 /// does.
 void take_formats(const Import& from, Precision& precision) {
+  if (from.gradients_like_weights) precision.gradient = precision.weight;
   if (!from.precision || name_of(*from.precision) != name_of(precision)) return;
   precision.gradient = from.precision->gradient;
   precision.optimizer_bytes_per_parameter = from.precision->optimizer_bytes_per_parameter;
@@ -102,9 +103,12 @@ TrainerLimits limits_with(const std::optional<Import>& from, TrainerLimits can) 
   if (from->parallel.sequence_parallel) can.sequence_parallel.push_back(true);
   can.zero.push_back(from->parallel.zero);
   if (from->parallel.pp > 1) can.pipelined_zero.push_back(from->parallel.zero);
-  // That gradients are summed otherwise than a plan has it, the reader notes.
-  std::erase_if(can.never, [](const ExcludedForms& each) {
-    return (each.with & bit_of(FormTrait::several_micro_batches)) != 0;
+  // That gradients are summed, or keys and values exchanged, otherwise than a plan has it, the
+  // reader notes.
+  std::erase_if(can.never, [&from](const ExcludedForms& each) {
+    const bool of_ring = each.with == bit_of(FormTrait::context_parallel) && each.without == 0;
+    return (each.with & bit_of(FormTrait::several_micro_batches)) != 0 ||
+           (of_ring && from->parallel.cp > 1);
   });
   return can;
 }
@@ -246,6 +250,7 @@ StatedPlan plan_of_run(const LoadedJob& loaded, const TrainerLimits& can,
 
 int run_stated(EvaluateOptions options, const Verb& verb, const std::optional<Import>& from) {
   const bool names_trainer = !options.job.trainer.empty();
+  const bool says_precision = !options.job.precision.empty();
   if (from) take_job(*from, options.job);
   const bool names_model = !options.job.model.empty();
   std::optional<Graph> model;
@@ -258,6 +263,7 @@ int run_stated(EvaluateOptions options, const Verb& verb, const std::optional<Im
   load_job(options.job, loaded,
            {.system = from && from->system ? &*from->system : nullptr,
             .model = model ? &*model : nullptr});
+  if (from && !says_precision) take_precision_of_one_shard(*from, options.job, loaded);
   if (from) take_accumulation(*from, options.job, loaded);
   set_price(options.run, loaded.system);
   if (from) take_formats(*from, loaded.job.precision);

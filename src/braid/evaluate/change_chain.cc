@@ -49,7 +49,7 @@ std::string ep_text(const Parallelism& p) {
 
 /// Of what ZeRO-3 divides.
 std::string copies_text(const Parallelism& p) {
-  return std::to_string(p.zero == Zero::parameters ? p.replicate : 1);
+  return std::to_string(p.may_have_copies() ? p.replicate : 1);
 }
 
 /// Something that a configuration says for itself.

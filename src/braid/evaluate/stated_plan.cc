@@ -29,7 +29,7 @@ namespace {
 /// that the data-parallel ranks do not make up.
 int copies_of_state(const Parallelism& p, const Job& job, const System& system) {
   if (job.trainer.does.node_replicas) return node_replicas(system, p);
-  if (p.zero != Zero::parameters || p.replicate <= 1) return 1;
+  if (!p.may_have_copies() || p.replicate <= 1) return 1;
   if (p.dp % p.replicate != 0) {
     throw Error(Where{"", 0, "--dp"},
                 fmt::format("the run keeps {} copies of its sharded state, which do not divide {} "

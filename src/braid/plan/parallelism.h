@@ -42,6 +42,8 @@ struct Parallelism {
   /// devices of the cp and dp axes, and of the tp axis before these where experts are whole.
   std::vector<Axis> order = {Axis::tp, Axis::cp, Axis::dp, Axis::pp};
 
+  /// Whether state can be sharded over fewer ranks than there are, with copies (replicate) between.
+  bool may_have_copies() const { return zero >= Zero::gradients; }
   std::int64_t devices() const { return std::int64_t{1} * tp * pp * dp * cp; }
   /// Ranks of a stage that experts are spread and replicated over: a multiple of ep.
   std::int64_t expert_axis() const { return std::int64_t{1} * dp * cp * (whole_experts ? tp : 1); }

@@ -103,8 +103,8 @@ Parallelism parallelism_from_json(const Value& value) {
   parallel.offload_activations = value["offload_activations"].as_bool();
   if (value["replicate"].exists()) {
     parallel.replicate = degree(value["replicate"]);
-    if (parallel.zero != Zero::parameters || parallel.dp % parallel.replicate != 0) {
-      value["replicate"].fail("copies of the state need ZeRO-3 and must divide dp");
+    if (!parallel.may_have_copies() || parallel.dp % parallel.replicate != 0) {
+      value["replicate"].fail("copies of the state need ZeRO-2 or 3 and must divide dp");
     }
   }
   parallel.order.clear();

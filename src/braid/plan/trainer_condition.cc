@@ -76,7 +76,8 @@ void describe_model(const ModelShape& shape, TrainerSubject& subject) {
   subject.kv_heads = shape.latent_attention ? shape.heads : shape.kv_heads;
   const bool biases = shape.linear_bias || shape.expert_bias;
   const std::array<bool, kModelParts.size()> has = {
-      shape.experts > 0, biases, shape.rms, shape.tied_embeddings, !shape.layer_pattern.empty()};
+      shape.experts > 0,    biases, shape.rms, shape.tied_embeddings, !shape.layer_pattern.empty(),
+      shape.attention_sinks};
   for (std::size_t p = 0; p < has.size(); ++p) {
     if (has[p]) subject.model_has.emplace_back(kModelParts[p]);
   }

@@ -35,8 +35,8 @@ struct TrainerSubject {
 };
 
 /// What of a model conditions may ask for.
-inline constexpr std::array<std::string_view, 5> kModelParts = {"experts", "biases", "rms_norms",
-                                                                "tied_embeddings", "layer_pattern"};
+inline constexpr std::array<std::string_view, 6> kModelParts = {
+    "experts", "biases", "rms_norms", "tied_embeddings", "layer_pattern", "sinks"};
 
 /// Says of the subject what is known of its model.
 void describe_model(const ModelShape& shape, TrainerSubject& subject);

@@ -311,9 +311,8 @@ namespace {
 
 /// Why a stage's experts cannot be spread so.
 std::string expert_fault(const Parallelism& p) {
-  if (p.replicate < 1 || p.dp % p.replicate != 0 ||
-      (p.replicate > 1 && p.zero != Zero::parameters)) {
-    return fmt::format("{} copies of the state need ZeRO-3 and must divide dp {}", p.replicate,
+  if (p.replicate < 1 || p.dp % p.replicate != 0 || (p.replicate > 1 && !p.may_have_copies())) {
+    return fmt::format("{} copies of the state need ZeRO-2 or 3 and must divide dp {}", p.replicate,
                        p.dp);
   }
   if (p.whole_experts && p.tp > 1 && !p.sequence_parallel) {

@@ -157,7 +157,9 @@ std::vector<std::string> unknown_as_written(const GivenArguments& given,
 /// What FSDP calls its ways to shard, by name or by the number of PyTorch's ShardingStrategy.
 Zero zero_of_strategy(const std::string& strategy) {
   if (strategy == "no_shard" || strategy == "3") return Zero::none;
-  if (strategy == "false" || strategy == "shard_grad_op" || strategy == "2") return Zero::gradients;
+  for (const char* of_gradients : {"false", "shard_grad_op", "2", "hybrid_shard_zero2", "5"}) {
+    if (strategy == of_gradients) return Zero::gradients;
+  }
   return Zero::parameters;
 }
 
@@ -388,6 +390,8 @@ Import import_accelerate(std::string_view text, const std::string& file,
       parse_precision(precision == "bf16" || precision == "fp16" || precision == "fp8" ? precision
                       : contains(text, "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1") ? std::string("tf32")
                                                                              : std::string("fp32"));
+  // get_data_types() of DeepSpeed's engine, which is told nothing else.
+  if (is_deepspeed_plugin(given)) run.precision->gradient = run.precision->weight;
   read_steps(given, run);
   if (lowered(given.text("--distributed_type").value_or("")) == "megatron_lm") {
     read_megatron_lm(given, run);

@@ -117,7 +117,8 @@ void read_precision(GivenArguments& given, Import& run) {
   for (const char* name : {"--fp16.enabled", "--bf16.enabled", "--bfloat16.enabled"}) {
     // Hugging Face's Trainer fills in what is "auto".
     if (half || narrow || given.text(name).value_or("") != "auto") continue;
-    given.has("--data_types.grad_accum_dtype");
+    run.gradients_like_weights =
+        given.text("--data_types.grad_accum_dtype").value_or("null") != "fp32";
     return;
   }
   run.precision = parse_precision(half ? "fp16" : narrow ? "bf16" : "fp32");
@@ -142,7 +143,8 @@ void read_batch(GivenArguments& given, Import& run) {
   const std::int64_t steps = number(given, "--gradient_accumulation_steps", 0);
   run.parallel.micro_batch = static_cast<int>(std::max<std::int64_t>(1, micro));
   run.says_micro_batch = micro > 0;
-  if (micro > 0 && (steps > 0 || batch == 0)) run.accumulation = std::max<std::int64_t>(1, steps);
+  const bool says_steps = steps > 0 || (micro > 0 && batch == 0);
+  if (says_steps && (micro > 0 || batch == 0)) run.accumulation = std::max<std::int64_t>(1, steps);
   if (batch == 0) return;
   if (micro == 0) run.steps_of_batch = std::max<std::int64_t>(1, steps);
   // Counts all ranks but those of sequence parallelism as replicas.

@@ -101,7 +101,9 @@ void take_trainer_arguments(const ShellCommand& arguments, const std::string& fi
     const auto fill = [&setting](std::string_view name, std::int64_t count) {
       if (setting.name == name && count > 0) setting.value = std::to_string(count);
     };
-    fill("train_micro_batch_size_per_gpu", micro);
+    // per_device_train_batch_size of TrainingArguments is 8 where nothing is said.
+    constexpr std::int64_t kUsual = 8;
+    fill("train_micro_batch_size_per_gpu", micro > 0 ? micro : kUsual);
     fill("gradient_accumulation_steps", steps);
     for (const auto& [name, argument] : kFlags) {
       if (setting.name == name && is_set_for_hf(given, argument)) setting.value = "true";

@@ -58,6 +58,10 @@ struct Import {
   /// Micro-batches that the batch of a data-parallel rank is split into; 0: not said.
   std::int64_t steps_of_batch = 0;
   std::optional<Precision> precision;
+  /// In its place where it turns out that one rank has all of the state; nullopt: none is.
+  std::optional<Precision> precision_of_one_shard;
+  /// Where nothing says the precision: gradients have the weights' format, whichever that is.
+  bool gradients_like_weights = false;
   std::vector<BehaviourChange> does;
   /// Transformer blocks, or all layers, of each chunk in model order, [pp · vp]; empty: as the
   /// trainer deals them.

@@ -30,13 +30,8 @@ Holds matches(std::string_view pattern, const std::optional<std::string>& subjec
 void ShellBranches::take(Branch& branch, Holds test) {
   if (branch.is_chosen || test == Holds::no) {
     branch.state = State::skipped;
-  } else if (test == Holds::unknown || branch.is_unsure) {
-    branch.state = State::unknown;
-    branch.is_unsure = true;
-    // What comes behind a branch that is always taken never runs.
-    branch.is_chosen = test == Holds::yes;
   } else {
-    branch.state = State::runs;
+    branch.state = test == Holds::yes ? State::runs : State::unknown;
     branch.is_chosen = true;
   }
 }
@@ -83,9 +78,7 @@ void ShellBranches::end_arm() {
 void ShellBranches::begin_test() {
   if (open_.empty()) return;
   Branch& branch = open_.back();
-  branch.state = branch.is_chosen   ? State::skipped
-                 : branch.is_unsure ? State::unknown
-                                    : State::runs;
+  branch.state = branch.is_chosen ? State::skipped : State::runs;
 }
 
 void ShellBranches::begin_loop(Holds runs) { begin_group(runs); }

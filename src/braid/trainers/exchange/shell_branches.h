@@ -12,8 +12,8 @@ namespace braid {
 enum class Holds : std::uint8_t { no, yes, unknown };
 constexpr Holds holds_if(bool condition) { return condition ? Holds::yes : Holds::no; }
 
-/// Which commands of a script's branches and loops are run: those of the branch that is chosen, and
-/// all where that is not known.
+/// Which commands of a script's branches and loops are run: those of the branch that is chosen.
+/// Where that is not known, the first that may be, so that what is run is never of two branches.
 ///
 ///     ShellBranches branches;
 ///     branches.begin_if(Holds::no);  // if [ 1 -gt 2 ]; then
@@ -45,8 +45,7 @@ class ShellBranches {
   enum class State : std::uint8_t { runs, skipped, unknown };
   struct Branch {
     State state = State::unknown;
-    bool is_chosen = false;  ///< A branch before ran for certain.
-    bool is_unsure = false;  ///< One may have.
+    bool is_chosen = false;  ///< A branch before ran, or may have.
     bool is_case = false, awaits_pattern = false;
     std::optional<std::string> subject;
   };

@@ -304,6 +304,32 @@ class Reader {
     text_.move(1);
   }
 
+  /// Whether a mark stands for a variable that nothing sets.
+  bool is_unset(std::size_t mark) const {
+    if (mark >= state_.names.size()) return false;
+    const std::string& name = state_.names[mark];
+    return name.size() > 1 && name[0] == '$' &&
+           std::all_of(name.begin() + 1, name.end(), is_shell_name_part);
+  }
+
+  /// The words of a test with nothing in place of variables that are not set.
+  ShellCommand with_unset_empty(const ShellCommand& command) const {
+    ShellCommand words;
+    for (const std::string& word : command) {
+      std::string plain = word;
+      const bool is_no_word = !word.empty() && word.front() == kNoWord;
+      const std::vector<std::size_t> marks = take_marks(plain);
+      const bool is_known = std::all_of(marks.begin(), marks.end(),
+                                        [this](std::size_t mark) { return is_unset(mark); });
+      if (marks.empty() || !is_known) {
+        words.push_back(word);
+      } else if (!is_no_word) {
+        words.push_back(std::move(plain));
+      }
+    }
+    return words;
+  }
+
   /// Takes note of what a condition depends on and is not known.
   void note_condition(const ShellCommand& command) {
     for (std::string word : command) {
@@ -351,7 +377,7 @@ class Reader {
     if (word == "case") return begin_case(command, begin);
     if (word.starts_with('[') || word == "test") {
       note_condition(command);
-      return list_.end_command({value_of_test(command), false});
+      return list_.end_command({value_of_test(with_unset_empty(command)), false});
     }
     if (word == "true" || word == "false") {
       return list_.end_command({holds_if(word == "true"), false});
@@ -373,8 +399,10 @@ class Reader {
         std::find(sources_.open.begin(), sources_.open.end(), name) != sources_.open.end();
     if (is_open || sources_.read >= Sources::kMost) return;
     ++sources_.read;
-    const std::optional<std::string> text =
-        sources_.text_of ? sources_.text_of(name) : std::nullopt;
+    std::optional<std::string> text = sources_.text_of ? sources_.text_of(name) : std::nullopt;
+    // Of "$FOLDER/env.sh" whose folder is not known the rest is left: most often it is the
+    // script's.
+    if (!text && sources_.text_of && name.starts_with('/')) text = sources_.text_of(name.substr(1));
     if (!text) return note_name(name, sources_.missing);
     sources_.open.push_back(name);
     const bool is_unsure = state_.is_unsure;
@@ -405,10 +433,11 @@ class Reader {
   }
 
   void begin_case(const ShellCommand& command, std::size_t begin) {
-    const bool is_known = command.size() > 1 && !has_marks({command[1]});
     note_condition(command);
+    const ShellCommand words = with_unset_empty(command);
+    const std::string subject = words.size() > 2 ? words[1] : "";
     open("case", begin);
-    branches_.begin_case(is_known ? std::optional(command[1]) : std::nullopt);
+    branches_.begin_case(has_marks({subject}) ? std::nullopt : std::optional(subject));
     opened_.back().has_branch = true;
   }
 

@@ -43,8 +43,9 @@ struct ShellScript {
 /// Reads a launch script, or a command line, without running anything: comments, continued lines,
 /// quotes, assignments (NAME=…, NAME+=…, export, declare, arrays, ((NAME*=2))) and what they stand
 /// for later (ShellWordReader); text that a command is given by << is skipped. Of `if` and `case`
-/// the branch is read that the variables choose (ShellBranches); where they do not say, and in
-/// loops, all is read as if it ran once, and what it sets is listed in `uncertain`. Functions are
+/// the branch is read that the variables choose (ShellBranches), of which those that nothing sets
+/// are empty there, as a shell has them; where they do not say, the first that may be, and loops as
+/// if they ran once, and what these set is listed in `uncertain`. Functions are
 /// read where they stand. What a variable that is not set, or a command in $(…), would give is left
 /// out and listed in `undefined`. `known` are variables that are set before. What a file sets that
 /// the script reads in (`source`, `.`) is set at that place, where `sourced` has its text; up to 64

@@ -91,7 +91,12 @@ class Test {
   }
 
   static bool compares(const std::string& word) {
-    return word == "=" || word == "==" || word == "!=" || word == "<" || word == ">";
+    return word == "=" || word == "==" || word == "!=" || word == "<" || word == ">" ||
+           compares_numbers(word);
+  }
+  static bool compares_numbers(const std::string& word) {
+    return word == "-eq" || word == "-ne" || word == "-lt" || word == "-le" || word == "-gt" ||
+           word == "-ge";
   }
 
   /// In double brackets what is empty is a word all the same, but has been left out: of "-n $X",
@@ -109,6 +114,8 @@ class Test {
     if (words.size() == 1) return holds_if(!words[0].empty());
     if (words.size() == 2 && words[0] == "-z") return holds_if(words[1].empty());
     if (words.size() == 2 && words[0] == "-n") return holds_if(!words[1].empty());
+    // Of "[ $X = y ]" whose variable is empty: an error, which does not hold.
+    if (words.size() == 2 && (compares(words[0]) || compares(words[1]))) return Holds::no;
     return words.size() == 3 ? compared(words[0], words[1], words[2]) : Holds::unknown;
   }
 
@@ -119,8 +126,10 @@ class Test {
     }
     if (extended_ && sign == "<") return holds_if(left < right);
     if (extended_ && sign == ">") return holds_if(left > right);
-    const auto a = integer(left);
-    const auto b = integer(right);
+    if (!extended_ && compares_numbers(sign) && (left.empty() || right.empty())) return Holds::no;
+    // What is empty is 0 in double brackets.
+    const auto a = integer(left.empty() ? "0" : left);
+    const auto b = integer(right.empty() ? "0" : right);
     if (!a || !b) return Holds::unknown;
     if (sign == "-eq") return holds_if(*a == *b);
     if (sign == "-ne") return holds_if(*a != *b);

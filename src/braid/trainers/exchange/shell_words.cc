@@ -400,9 +400,10 @@ void ShellWordReader::append_split(const std::string& value, Word& word, ShellWo
       finish(word, into);
       continue;
     }
+    if (c == kNoWord) continue;
     in_mark = in_mark || c == kMark;
     word.text += c;
-    word.is_word = word.is_word || !(in_mark || c == kNoWord);
+    word.is_word = word.is_word || !in_mark;
     in_mark = in_mark && c != kMarkEnd;
   }
 }
@@ -410,7 +411,10 @@ void ShellWordReader::append_split(const std::string& value, Word& word, ShellWo
 void ShellWordReader::append(const ShellWords& values, Word& word, ShellWords& into,
                              Splitting splitting) {
   if (splitting == Splitting::none) {
-    word.text += joined(values);
+    std::string text = joined(values);
+    // It may stand for no word of its own, but is a part of one here.
+    std::erase(text, kNoWord);
+    word.text += text;
     word.is_word = true;
     return;
   }
@@ -420,8 +424,9 @@ void ShellWordReader::append(const ShellWords& values, Word& word, ShellWords& i
     if (splitting == Splitting::words) {
       append_split(value, word, into);
     } else {
-      word.text += value;
-      word.is_word = word.is_word || !value.starts_with(kNoWord);
+      const bool is_no_word = value.starts_with(kNoWord);
+      word.text += is_no_word ? value.substr(1) : value;
+      word.is_word = word.is_word || !is_no_word;
     }
   }
 }

@@ -135,7 +135,12 @@ Import import_maxtext(std::string_view text, const std::string& file, const Impo
   read_batch(given, run);
   read_memory(given, run);
   const std::string dtype = given.text("--dtype").value_or("bfloat16");
-  const bool fp8 = given.text("--quantization").value_or("").starts_with("fp8");
+  const std::string numbers = given.text("--quantization").value_or("");
+  const bool fp8 = numbers.starts_with("fp8");
+  if (!fp8 && !numbers.empty() && lowered(numbers) != "none") {
+    run.notes.push_back("quantization " + in_quotes(numbers) +
+                        ": here GEMMs have the format of dtype");
+  }
   run.precision = parse_precision(fp8 ? "fp8" : dtype == "float32" ? "fp32" : "bf16");
   constexpr std::array<std::string_view, 8> kIgnored = {
       "--base_config",           "--run_name", "--hardware",

@@ -139,6 +139,13 @@ void take_option(std::string name, const std::string& value, BridgeSource& sourc
     std::from_chars(value.data(), value.data() + value.size(), source.devices);
     return;
   }
+  // As set_user_overrides() of scripts/performance/utils/overrides.py does it.
+  if (is_one_of(name, {"recompute_num_layers", "rl"})) {
+    source.settings.push_back({"model.recompute_granularity", "full", 0});
+    source.settings.push_back({"model.recompute_method", "block", 0});
+  } else if (name == "recompute_modules") {
+    source.settings.push_back({"model.recompute_granularity", "selective", 0});
+  }
   for (const BridgeOption& each : kOptions) {
     if (name != each.option && (each.short_form.empty() || name != each.short_form)) continue;
     if (!each.setting.empty()) {

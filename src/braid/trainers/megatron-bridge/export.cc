@@ -139,7 +139,8 @@ void set_model(const Plan& plan, Fields& fields) {
   }
 }
 
-void set_sharding(const Parallelism& p, Fields& fields, std::vector<std::string>& warnings) {
+void set_sharding(const Plan& plan, Fields& fields, std::vector<std::string>& warnings) {
+  const Parallelism& p = plan.parallel;
   const bool fsdp = p.zero == Zero::parameters && std::int64_t{p.dp} * p.cp > 1;
   const bool sharded = p.zero != Zero::none;
   fields.set("ddp.use_distributed_optimizer", sharded);
@@ -150,6 +151,9 @@ void set_sharding(const Parallelism& p, Fields& fields, std::vector<std::string>
     fields.set("ddp.use_megatron_fsdp", true);
     fields.set("dist.use_megatron_fsdp", true);
     fields.set("ddp.data_parallel_sharding_strategy", "'optim_grads_params'");
+    if (plan.precision.gradient == Dtype::f32) {  // Its own default is the weights' format.
+      fields.set("ddp.megatron_fsdp_main_grads_dtype", "torch.float32");
+    }
     fields.set("checkpoint.ckpt_format", "'fsdp_dtensor'");
     fields.set("model.gradient_accumulation_fusion", false);
   }
@@ -258,7 +262,7 @@ Export export_megatron_bridge(const Plan& plan, const std::string& file) {
   if (!processes.note.empty()) out.warnings.push_back(processes.note);
   Fields fields;
   set_model(plan, fields);
-  set_sharding(p, fields, out.warnings);
+  set_sharding(plan, fields, out.warnings);
   fields.set("train.micro_batch_size", p.micro_batch);
   fields.set("train.global_batch_size", plan.global_batch);
   fields.set("dataset.seq_length", plan.seq_len);

@@ -206,6 +206,11 @@ void read_precision(std::string_view text, GivenArguments& given, Import& run) {
   const std::string wide =
       lowered(given.text("--mixed_precision.grad_reduce_in_fp32").value_or("true"));
   if (wide == "false") run.precision->gradient = Dtype::bf16;
+  // Megatron-FSDP sums them in the weights' format unless its own field says otherwise.
+  const std::string fsdp = given.text("--ddp.megatron_fsdp_main_grads_dtype").value_or("auto");
+  if (run.parallel.zero >= Zero::gradients) {
+    run.precision->gradient = contains(fsdp, "32") ? Dtype::f32 : run.precision->weight;
+  }
 }
 
 void read_recomputation(GivenArguments& given, Import& run) {

@@ -127,6 +127,26 @@ void note_other_recipes(std::string_view whole, BridgeSource& source) {
   }
 }
 
+/// What a recipe that begins with one of these has where it says nothing else
+/// (src/megatron/bridge/recipes/common.py).
+void take_common_batch(BridgeSource& source) {
+  struct Common {
+    std::string_view function;
+    const char *global_batch, *micro_batch, *seq_len;
+  };
+  constexpr Common kCommon[] = {{"_pretrain_common", "32", "2", "4096"},
+                                {"_sft_common", "128", "1", nullptr},
+                                {"_peft_common", "128", "1", nullptr},
+                                {"_sft_common_vlm", "32", "2", nullptr},
+                                {"_peft_common_vlm", "32", "2", nullptr}};
+  for (const Common& each : kCommon) {
+    if (!calls_python(source.text, each.function)) continue;
+    source.settings.push_back({"train.global_batch_size", each.global_batch, 0});
+    source.settings.push_back({"train.micro_batch_size", each.micro_batch, 0});
+    if (each.seq_len != nullptr) source.settings.push_back({"dataset.seq_length", each.seq_len, 0});
+  }
+}
+
 }  // namespace
 
 BridgeSource bridge_source(std::string_view text, const std::string& file,
@@ -142,6 +162,7 @@ BridgeSource bridge_source(std::string_view text, const std::string& file,
   }
   const std::string chosen = chosen_recipe(recipes_of(text), recipe, file);
   source.text = chosen.empty() ? std::string(text) : python_call_text(text, chosen);
+  take_common_batch(source);
   read_assignments(source.text, source);
   read_overlap(source.text, source);
   note_other_recipes(text, source);

@@ -149,6 +149,10 @@ void add_data_parallel(const Plan& plan, Arguments& arguments, std::vector<std::
     arguments.value("--data-parallel-sharding-strategy",
                     parameters ? "optim_grads_params" : "optim_grads");
     arguments.flag("--no-gradient-accumulation-fusion");
+    // Its own default is the weights' format.
+    if (plan.precision.gradient == Dtype::f32 && plan.precision.weight != Dtype::f32) {
+      arguments.value("--megatron-fsdp-main-grads-dtype", "fp32");
+    }
     arguments.value("--ckpt-format", "fsdp_dtensor");
     warnings.push_back(fmt::format("ZeRO-{} needs Megatron-FSDP (Megatron-LM core 0.14 or later)",
                                    parameters ? 3 : 2));

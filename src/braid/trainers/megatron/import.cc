@@ -58,6 +58,19 @@ void read_optimizer_formats(GivenArguments& given, Precision& precision) {
   if (gradients == "bf16") precision.gradient = Dtype::bf16;
 }
 
+/// Megatron-FSDP sums gradients in the weights' format unless its own argument says otherwise
+/// (_resolve_group_grad_dtype() in
+/// core/distributed/fsdp/src/megatron_fsdp/param_and_grad_buffer.py).
+void read_fsdp_gradients(GivenArguments& given, Precision& precision) {
+  const bool fsdp = given.has("--use-megatron-fsdp") || given.has("--use-custom-fsdp");
+  const std::string format = given.text("--megatron-fsdp-main-grads-dtype").value_or("auto");
+  if (!fsdp) return;
+  precision.gradient = format == "fp32"   ? Dtype::f32
+                       : format == "bf16" ? Dtype::bf16
+                       : format == "fp16" ? Dtype::f16
+                                          : precision.weight;
+}
+
 Precision read_precision(GivenArguments& given) {
   const bool bf16 = given.has("--bf16");
   const bool fp16 = given.has("--fp16");
@@ -69,6 +82,7 @@ Precision read_precision(GivenArguments& given) {
   // Weights in FP16 have gradients in FP16 where nothing else is said; BF16 ones, in FP32.
   if (fp16 && !wide) precision.gradient = Dtype::f16;
   read_optimizer_formats(given, precision);
+  read_fsdp_gradients(given, precision);
   return precision;
 }
 

@@ -88,6 +88,10 @@ void check_sequence(const Plan& plan) {
                        plan.seq_len, p.cp, 2 * std::int64_t{p.cp}),
            "plan with another --seq-len or --cp");
   }
+  if (p.cp > 1 && plan.shape->attention_sinks) {
+    refuse("has no context parallelism for models with sinks, in the ring that plans have",
+           "plan with --for megatron");
+  }
   if (p.sequence_parallel && p.tp > 1 && plan.seq_len % p.tp != 0) {
     refuse(fmt::format("refuses a sequence of {} tokens over {} sequence-parallel ranks",
                        plan.seq_len, p.tp),
@@ -146,7 +150,7 @@ void check_memory(const Plan& plan) {
   if (p.zero >= Zero::gradients && p.pp > 1 && p.vp > 1) {
     refuse("has no interleaved schedule with Megatron-FSDP", "plan with --vp 1");
   }
-  if (p.replicate > 1 && p.zero == Zero::parameters) {
+  if (p.replicate > 1 && p.may_have_copies()) {
     refuse("is not told of copies of fully sharded state", "plan without them");
   }
 }

@@ -161,7 +161,7 @@ const TorchtitanModel& check_torchtitan_model(const Plan& plan, TorchtitanFormat
 
 TorchtitanReplicas torchtitan_replicas(const Parallelism& p) {
   if (p.zero == Zero::none) return {p.dp, 1};
-  const int replicate = p.zero == Zero::parameters ? p.replicate : 1;
+  const int replicate = p.may_have_copies() ? p.replicate : 1;
   return {replicate, p.dp / replicate};
 }
 

@@ -65,11 +65,16 @@ int degree_or_rest(GivenArguments& given, std::string_view name) {
   return degree(given, name);
 }
 
-void read_state(GivenArguments& given, Import& run) {
+/// `devices_started`: by what starts the run; 0: not known.
+void read_state(GivenArguments& given, std::int64_t devices_started, Import& run) {
   constexpr std::string_view kShard = "--parallelism.data_parallel_shard_degree";
   Parallelism& p = run.parallel;
   const int replicate = degree(given, "--parallelism.data_parallel_replicate_degree");
-  const int shard = degree_or_rest(given, kShard);
+  const std::int64_t others = std::int64_t{p.tp} * p.cp * p.pp * replicate;
+  int shard = degree_or_rest(given, kShard);
+  if (shard == 0 && devices_started > 0 && devices_started % others == 0) {
+    shard = static_cast<int>(devices_started / others);
+  }
   const std::int64_t dp = std::int64_t{replicate} * shard;
   std::int64_t devices = std::max<std::int64_t>(1, dp);
   for (const int each : {p.tp, p.cp, p.pp}) {
@@ -102,7 +107,7 @@ void read_state(GivenArguments& given, Import& run) {
         "stage; here once");
   }
   if (replicate == 1 || !shards) return;
-  if (p.zero == Zero::parameters) {
+  if (p.may_have_copies()) {
     p.replicate = replicate;
   } else {
     run.notes.push_back(fmt::format(
@@ -253,6 +258,11 @@ void read_memory(GivenArguments& given, const char* usual, Import& run) {
                 : mode == "full" ? Recompute::full
                                  : Recompute::selective;
   const bool selects = mode == "selective";
+  if (selects && option == "op") {
+    run.notes.emplace_back(
+        "selective recomputation repeats every second GEMM as well: here attention, norms and "
+        "activations alone");
+  }
   if ((selects && option != "op") || (!selects && mode != "none" && mode != "full")) {
     run.notes.push_back(
         !selects ? fmt::format("activation_checkpoint.mode {}: taken as selective recomputation",
@@ -272,15 +282,28 @@ void read_memory(GivenArguments& given, const char* usual, Import& run) {
   }
 }
 
+/// Of 0.2, mixed precision is FSDP's where layers are divided (maybe_enable_amp() in
+/// torchtitan/distributed/utils.py).
+bool needs_shards_to_mix(const Import& run) {
+  const Parallelism& p = run.parallel;
+  return run.trainer == "torchtitan" && p.cp == 1 && (p.tp > 1 || p.pp > 1);
+}
+
 void read_precision(GivenArguments& given, std::string_view text, Import& run) {
   const std::string converters = lowered(given.text("--model.converters").value_or(""));
   const std::string dtype = given.text("--training.dtype").value_or("float32");
   const std::string mixed = given.text("--training.mixed_precision_param").value_or("bfloat16");
-  const bool narrow = mixed == "bfloat16" || dtype == "bfloat16";
+  const bool needs_shards = needs_shards_to_mix(run) && dtype != "bfloat16";
+  const bool mixes = mixed == "bfloat16" && (!needs_shards || run.parallel.zero != Zero::none);
+  const bool narrow = mixes || dtype == "bfloat16";
   const bool eight = contains(converters, "float8") || contains(converters, "mx");
   // The variable that lets GEMMs of FP32 run in TF32, as export writes it.
   const bool tf32 = contains(text, "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1");
   run.precision = parse_precision(eight ? "fp8" : narrow ? "bf16" : tf32 ? "tf32" : "fp32");
+  // How many ranks share the state may follow from the devices.
+  if (needs_shards && mixes && !eight && run.parallel.dp == 0) {
+    run.precision_of_one_shard = parse_precision(tf32 ? "tf32" : "fp32");
+  }
   if (contains(converters, "mx") || contains(converters, "nvfp4")) {
     run.notes.push_back("converters: taken as " + name_of(*run.precision) + "; give --precision");
   }
@@ -377,7 +400,7 @@ Import import_torchtitan(std::string_view text, const std::string& file,
   const std::string sequence =
       lowered(given.text("--parallelism.enable_sequence_parallel").value_or("true"));
   p.sequence_parallel = p.tp > 1 && sequence != "false";
-  read_state(given, run);
+  read_state(given, source.devices, run);
   if (run.devices == 0) run.devices = source.devices;
   read_pipeline(given, blocks, run);
   if (recipe) {
