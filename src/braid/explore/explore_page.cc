@@ -51,9 +51,9 @@ std::string explore_page(const Space& space, std::span<const PointResult> result
                       results.size(), found);
   page += ratios_part(space, ratios);
   page += fmt::format("<h2>Pareto-optimal systems: {}</h2>\n", compared_text(space));
-  page += pareto_plots(space, results, pareto);
-  page += html_table(points_table(space, results, pareto.first(std::min(pareto.size(), kMostRows))),
-                     true);
+  const std::span<const std::size_t> listed = pareto.first(std::min(pareto.size(), kMostRows));
+  page += pareto_plots(space, results, {.pareto = pareto, .listed = listed, .method = {}});
+  page += html_table(numbered(points_table(space, results, listed)), true);
   if (pareto.size() > kMostRows) {
     page +=
         fmt::format("<p>The first {} of {}; pareto.csv has all.</p>\n", kMostRows, pareto.size());

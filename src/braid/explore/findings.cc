@@ -66,14 +66,16 @@ std::vector<RatioFinding> find_ratios(const Space& space, std::span<const PointR
   return findings;
 }
 
-std::vector<std::size_t> pareto_points(const Space& space, std::span<const PointResult> results) {
+std::vector<std::size_t> pareto_points(const Space& space, std::span<const PointResult> results,
+                                       std::optional<std::size_t> method) {
   std::vector<std::size_t> all;
   for (std::size_t workload = 0; workload < space.axes[kWorkloadAxis].values.size(); ++workload) {
     std::vector<std::size_t> numbers;
     std::vector<ParetoPoint> points;
     for (std::size_t number = 0; number < results.size(); ++number) {
-      if (point_of(space, number)[kWorkloadAxis] != workload || !is_found(results[number]))
-        continue;
+      if (!is_found(results[number])) continue;
+      const SpacePoint point = point_of(space, number);
+      if (point[kWorkloadAxis] != workload || (method && point[kMethodAxis] != *method)) continue;
       numbers.push_back(number);
       points.push_back({figure_of(results[number], SpaceFigure::throughput), results[number].usd,
                         results[number].watts});

@@ -22,7 +22,9 @@ struct RatioFinding {
 std::vector<RatioFinding> find_ratios(const Space& space, std::span<const PointResult> results);
 
 /// Points whose systems no other dominates in throughput and what of price and power the space has,
-/// at the same workload: numbers, ascending. Points without a plan are not among them.
-std::vector<std::size_t> pareto_points(const Space& space, std::span<const PointResult> results);
+/// at the same workload: numbers, ascending. Points without a plan are not among them; with
+/// `method` only points of this way to plan are.
+std::vector<std::size_t> pareto_points(const Space& space, std::span<const PointResult> results,
+                                       std::optional<std::size_t> method = std::nullopt);
 
 }  // namespace braid

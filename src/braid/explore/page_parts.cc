@@ -10,36 +10,54 @@
 namespace braid {
 namespace {
 
+bool is_drawn(const Space& space, const PointResult& result) {
+  return is_found(result) && (!space.has_prices || result.usd > 0) &&
+         (!space.has_powers || result.watts > 0) && result.throughput > 0;
+}
+
+/// What is said of a point where it is pointed at.
+std::string tip_of(const Space& space, const PointResult& result, std::size_t number) {
+  const std::string& unit = space.units[point_of(space, number)[kWorkloadAxis]];
+  std::string text = fmt::format(
+      "{}\n{}\n{} {}{}/s, {:.1f} % of the peak", point_name(space, number, " "), result.form,
+      figure_text(result.throughput), unit, unit == "FLOP" ? "" : "s", 100 * result.utilisation);
+  if (space.has_prices) text += ", " + figure_text(result.usd) + " USD";
+  if (space.has_powers) text += ", " + figure_text(result.watts) + " W";
+  return text;
+}
+
+Json point_of_plot(const Space& space, const PointResult& result, std::size_t number,
+                   const PlotMarks& marks) {
+  const bool best = std::binary_search(marks.pareto.begin(), marks.pareto.end(), number);
+  const auto listed = std::find(marks.listed.begin(), marks.listed.end(), number);
+  std::string text = tip_of(space, result, number) + (best ? "\nPareto-optimal" : "");
+  Json x = Json::array();
+  if (space.has_prices) x.push_back(result.usd);
+  if (space.has_powers) x.push_back(result.watts);
+  Json point = {{"x", std::move(x)},
+                {"y", result.throughput},
+                {"group", point_of(space, number)[kMethodAxis]},
+                {"best", best}};
+  if (listed != marks.listed.end()) {
+    point["number"] = listed - marks.listed.begin() + 1;
+    point["name"] = point_name(space, number, " ");
+    text += fmt::format("\nnumber {} of the table", listed - marks.listed.begin() + 1);
+  }
+  point["text"] = std::move(text);
+  return point;
+}
+
 /// Throughput over price and power of the points of a workload, coloured by the way to plan.
 std::string pareto_chart(const Space& space, std::span<const PointResult> results,
-                         std::span<const std::size_t> pareto, std::size_t workload) {
-  const SpaceAxis& methods = space.axes[kMethodAxis];
+                         const PlotMarks& marks, std::size_t workload) {
   const std::string unit = space.units[workload] + (space.units[workload] == "FLOP" ? "" : "s");
   Json points = Json::array();
   for (std::size_t number = 0; number < results.size(); ++number) {
-    const PointResult& result = results[number];
+    if (!is_drawn(space, results[number])) continue;
     const SpacePoint point = point_of(space, number);
-    const bool drawn = is_found(result) && (!space.has_prices || result.usd > 0) &&
-                       (!space.has_powers || result.watts > 0) && result.throughput > 0;
-    if (point[kWorkloadAxis] != workload || !drawn) continue;
-    const bool best = std::binary_search(pareto.begin(), pareto.end(), number);
-    Json x = Json::array();
-    std::string text = point_name(space, number, " ") + "\n" + result.form + "\n" +
-                       figure_text(result.throughput) + " " + unit + "/s, " +
-                       fmt::format("{:.1f} % of the peak", 100 * result.utilisation);
-    if (space.has_prices) {
-      x.push_back(result.usd);
-      text += ", " + figure_text(result.usd) + " USD";
-    }
-    if (space.has_powers) {
-      x.push_back(result.watts);
-      text += ", " + figure_text(result.watts) + " W";
-    }
-    points.push_back({{"x", std::move(x)},
-                      {"y", result.throughput},
-                      {"group", point[kMethodAxis]},
-                      {"best", best},
-                      {"text", text + (best ? "\nPareto-optimal" : "")}});
+    if (point[kWorkloadAxis] != workload) continue;
+    if (marks.method && point[kMethodAxis] != *marks.method) continue;
+    points.push_back(point_of_plot(space, results[number], number, marks));
   }
   if (points.empty()) return "";
   Json data = Json::object();
@@ -48,9 +66,12 @@ std::string pareto_chart(const Space& space, std::span<const PointResult> result
   if (space.has_prices) data["x"].push_back({{"name", "price"}, {"unit", "USD"}});
   if (space.has_powers) data["x"].push_back({{"name", "power"}, {"unit", "W"}});
   data["y"] = {{"name", "throughput"}, {"unit", unit + "/s"}};
-  data["front"] = {{"best", "Pareto-optimal in " + compared_text(space)},
+  data["front"] = {{"best", "Pareto-optimal in " + compared_text(space) +
+                                (is_searched(space) ? ", of what was planned" : "")},
                    {"line", "the most throughput up to each point of the axis"}};
-  data["groups"] = methods.values;
+  data["groups"] = marks.method
+                       ? std::vector<std::string>{space.axes[kMethodAxis].values[*marks.method]}
+                       : space.axes[kMethodAxis].values;
   data["points"] = std::move(points);
   return chart("scatter", data);
 }
@@ -72,16 +93,24 @@ std::string html_table(const TextRows& rows, bool words) {
   return scrolled(html + "</table>\n");
 }
 
+TextRows numbered(TextRows rows) {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    rows[i].insert(rows[i].begin(), i == 0 ? "#" : fmt::format("{}", i));
+  }
+  return rows;
+}
+
 std::string pareto_plots(const Space& space, std::span<const PointResult> results,
-                         std::span<const std::size_t> pareto) {
+                         const PlotMarks& marks) {
   if (!space.has_prices && !space.has_powers) return "";
   std::string text;
   for (std::size_t workload = 0; workload < space.units.size(); ++workload) {
-    text += pareto_chart(space, results, pareto, workload);
+    text += pareto_chart(space, results, marks, workload);
   }
   if (text.empty()) return "";
   return "<p class=\"note\">A mark for each system; Pareto-optimal is where no other is as good in "
-         "all of these and better in one of them. Point at a mark to see what it is.</p>\n" +
+         "all of these and better in one of them. Systems of the table are named, or have its "
+         "numbers where there is no room. Point at a mark to see what it is.</p>\n" +
          text;
 }
 

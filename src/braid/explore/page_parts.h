@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -13,11 +14,21 @@ namespace braid {
 /// `words`: the last column has text, not figures as the others.
 std::string html_table(const TextRows& rows, bool words);
 
-/// Throughput over price and power of the points that have a plan, a plot for each workload, with
-/// the points of `pareto` (numbers, ascending) marked. Nothing where the space has neither prices
-/// nor powers.
+/// The rows below a head with a column before them that counts them from 1.
+TextRows numbered(TextRows rows);
+
+/// What plots of a space mark, by numbers of points.
+struct PlotMarks {
+  std::span<const std::size_t> pareto;  ///< What pareto_points() says; ascending.
+  std::span<const std::size_t> listed;  ///< Those of the numbered table, in its order.
+  std::optional<std::size_t> method;    ///< Only points of this way to plan are drawn.
+};
+
+/// Throughput over price and power of the points that have a plan, a plot for each workload. Those
+/// that are Pareto-optimal have rings, those that are listed their names, or their numbers where
+/// there is no room. Nothing where the space has neither prices nor powers.
 std::string pareto_plots(const Space& space, std::span<const PointResult> results,
-                         std::span<const std::size_t> pareto);
+                         const PlotMarks& marks);
 
 /// What it all depends on, as a list under a heading; nothing where that is nothing.
 std::string assumed_part(std::span<const std::string> assumptions);

@@ -1,6 +1,5 @@
 #include "braid/explore/search_page.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -102,12 +101,13 @@ std::string search_page(const Space& space, const SystemSearchResult& found) {
   for (const PlannerSearch& search : found.searches) {
     page += fmt::format("<p style=\"white-space:pre-line\">{}</p>\n",
                         escaped(search_text(space, search)));
-    std::vector<std::size_t> best = best_points(space, search);
+    const std::vector<std::size_t> best = best_points(space, search);
     if (best.empty()) continue;
     if (space.units.size() > 1) page += html_table(systems_table(space, search), false);
-    page += html_table(points_table(space, found.results, best), true);
-    std::sort(best.begin(), best.end());
-    page += pareto_plots(space, found.results, best);
+    page += html_table(numbered(points_table(space, found.results, best)), true);
+    const std::vector<std::size_t> pareto = pareto_points(space, found.results, search.planner);
+    page += pareto_plots(space, found.results,
+                         {.pareto = pareto, .listed = best, .method = search.planner});
     page += maps_html(space, search);
   }
   page += assumed_part(best_assumptions(space, found));

@@ -178,8 +178,37 @@ function inspect(plot, svg, tip, points) {
   };
 }
 
+// Puts names beside points that have a number, apart from marks and each other. Where a name does not fit, or other marks
+// are as near to it, the number.
+function nameMarks(body, shown, width, height) {
+  const boxAround = (x, y, half) => [x - half, y - half, x + half, y + half];
+  const apart = (a, b) => a[2] <= b[0] || b[2] <= a[0] || a[3] <= b[1] || b[3] <= a[1];
+  const taken = shown.map((p) => boxAround(p.px, p.py, 5));
+  const place = (p, words, far) => {
+    const near = (q, box) => q.px > box[0] - 3 && q.px < box[2] + 3 && q.py > box[1] - far && q.py < box[3] + far;
+    const text = body.append("text").attr("class", `mark-name${faded(p.group) ? " faded" : ""}`).text(words);
+    const wide = text.node().getComputedTextLength();
+    for (const [x, y] of [[9, 4], [-9 - wide, 4], [-wide / 2, -10], [-wide / 2, 20], [7, -8], [7, 17], [-7 - wide, -8],
+                          [-7 - wide, 17]]) {
+      const [left, base] = [p.px + x, p.py + y];
+      const box = [left - 2, base - 11, left + wide + 2, base + 3];
+      if (box[0] < kMargin.left || box[2] > width - 2 || box[1] < 0 || box[3] > height - kMargin.bottom) continue;
+      if (!taken.every((other) => apart(box, other))) continue;
+      if (far > 0 && shown.some((q) => q.index !== p.index && near(q, box))) continue;
+      taken.push(box);
+      text.attr("x", left).attr("y", base);
+      return true;
+    }
+    text.remove();
+    return false;
+  };
+  for (const p of shown.filter((q) => q.number).sort((a, b) => a.number - b.number)) {
+    if (!place(p, p.name, 14)) place(p, String(p.number), 0);
+  }
+}
+
 // {title, caption, x: [{name, unit}], y: {name, unit}, log, square, front: {best, line}, limit: {x, name}, groups: [name],
-// points: [{x: [number], y, group, best, text}]}
+// points: [{x: [number], y, group, best, text, number, name}]}: those with a number are named.
 // caption: where no heading is the chart's. front: best points stand out, and a line is the most that each x buys, in words that say so. square: both axes are alike, with the diagonal and lines a fifth off.
 function scatter(figure, data) {
   if (data.caption) add(figure, "figcaption", {}, data.caption);
@@ -238,7 +267,7 @@ function scatter(figure, data) {
             .attr("stroke", "var(--strong)").attr("stroke-dasharray", factor === 1 ? null : "5 4");
       }
     }
-    const shown = data.points.map((p) => ({...p, px: x(p.x[which] / xUnit.scale), py: y(p.y / yUnit.scale)}));
+    const shown = data.points.map((p, index) => ({...p, index, px: x(p.x[which] / xUnit.scale), py: y(p.y / yUnit.scale)}));
     if (data.front) {
       // The most that each price buys.
       let best = 0;
@@ -265,6 +294,7 @@ function scatter(figure, data) {
         .attr("stroke", (p) => (!data.front ? null : p.best ? "var(--text)" : colour(p.group)))
         .attr("stroke-width", (p) => (p.best ? 2 : 1)).attr("fill-opacity", data.front ? null : 0.75)
         .attr("transform", (p) => `translate(${p.px.toFixed(1)},${p.py.toFixed(1)})`);
+    nameMarks(body, shown, width, height);
     inspect(plot, svg, tip, shown.filter((p) => !faded(p.group)).sort((a, b) => a.px - b.px));
   });
   groups.watchers.push(redraw);
