@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "braid/explore/findings_csv.h"
+#include "braid/explore/findings_table.h"
 #include "braid/explore/pareto.h"
 #include "braid/explore/sweep.h"
 
@@ -61,6 +62,19 @@ TEST(Findings, ParetoIsPerWorkload) {
     }
     EXPECT_EQ(std::binary_search(set.begin(), set.end(), number), !beaten) << number;
   }
+}
+
+TEST(FindingsTable, SaysDegreesWhereAnyPointHasThem) {
+  const Space space = space_from(small_space_text());
+  std::vector<PointResult> results(point_count(space));
+  for (PointResult& result : results) result.status = Status::optimal;
+  const std::vector<std::size_t> numbers{0, 1};
+  EXPECT_EQ(points_table(space, results, numbers)[0].back(), "status");
+  EXPECT_EQ(points_table(space, results, numbers)[1].back(), "optimal");
+  results[1].form = "2 x 1 x 1";
+  EXPECT_EQ(points_table(space, results, numbers)[0].back(), "tp x pp x dp");
+  EXPECT_EQ(points_table(space, results, numbers)[1].back(), "-");
+  EXPECT_EQ(points_table(space, results, numbers)[2].back(), "2 x 1 x 1");
 }
 
 TEST(Findings, RatiosAreOfGeometricMeans) {

@@ -73,6 +73,30 @@ TEST(HeatMap, HasEachPointOnce) {
   EXPECT_THAT(svg, HasSubstr(">" + rows + "</text>"));
 }
 
+// Of parts that follow each other the shares of their sum; of parts that overlap what each would
+// take alone of the time that all take together.
+TEST(BreakdownMap, HasABarForEachPartWherePartsOverlap) {
+  const Space space = space_from(small_space_text());
+  std::vector<PointResult> results(point_count(space));
+  for (PointResult& result : results) {
+    result.status = Status::optimal;
+    result.figures = {10};  // Of a layer: its parts are of that.
+    result.time_s = 40;
+    result.parts_s = {6, 3, 1};
+  }
+  const TitledMap shares = breakdown_map(space, results, 0, 0, TitleOfMap::on_page);
+  EXPECT_THAT(shares.title, HasSubstr("Where the time goes, shares of an iteration"));
+  EXPECT_THAT(shares.svg, HasSubstr("<title>compute 60.0 %</title>"));
+  EXPECT_THAT(shares.svg, Not(HasSubstr("class=\"track\"")));
+  for (PointResult& result : results) result.parts_s = {10, 4, 1};
+  const TitledMap alone = breakdown_map(space, results, 0, 0, TitleOfMap::on_page);
+  EXPECT_THAT(alone.title, HasSubstr("would take alone"));
+  EXPECT_THAT(alone.title, HasSubstr("overlapping"));
+  for (const char* part : {"compute 100.0 %", "memory 40.0 %", "network 10.0 %"}) {
+    EXPECT_EQ(count_of(alone.svg, "<title>" + std::string(part) + "</title>"), 16U) << part;
+  }
+}
+
 TEST(HeatMap, PageNeedsNothingFromElsewhere) {
   const Space space = space_from(with("name: small", "name: 'a <b> & \"c\"'"));
   const std::vector<PointResult> results(point_count(space));

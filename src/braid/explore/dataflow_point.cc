@@ -89,7 +89,8 @@ PointResult plan_point(const DataflowSpace& space, const SpacePoint& point) {
   result.counts = {tensor, pipeline, data,
                    static_cast<std::int64_t>(plan.outcome.cost.partitions.size())};
   result.figures = {plan.outcome.cost.time_s};
-  result.form = fmt::format("{} x {} x {}", tensor, pipeline, data);
+  // Other work has no such degrees.
+  if (layers) result.form = fmt::format("{} x {} x {}", tensor, pipeline, data);
   return result;
 }
 

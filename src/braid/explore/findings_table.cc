@@ -1,5 +1,6 @@
 #include "braid/explore/findings_table.h"
 
+#include <algorithm>
 #include <set>
 
 #include <fmt/format.h>
@@ -65,6 +66,14 @@ TextRows points_table(const Space& space, std::span<const PointResult> results,
   for (const std::size_t number : numbers) {
     const std::string name = point_name(space, number, " ");
     rows.push_back(row_of(space, results[number], name.empty() ? "the only point" : name));
+  }
+  const bool is_silent =
+      std::all_of(rows.begin() + 1, rows.end(), [](const auto& row) { return row.back().empty(); });
+  for (std::vector<std::string>& row : rows) {
+    if (is_silent)
+      row.pop_back();
+    else if (row.back().empty())
+      row.back() = "-";
   }
   return rows;
 }

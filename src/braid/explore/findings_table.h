@@ -15,7 +15,7 @@ std::string figure_text(double value);
 using TextRows = std::vector<std::vector<std::string>>;
 
 /// These points for people, below a head: what each takes and reaches, price and power where the
-/// space has them, how the work is sharded; of a point without a plan why.
+/// space has them, how the work is sharded, where any is; of a point without a plan why.
 TextRows points_table(const Space& space, std::span<const PointResult> results,
                       std::span<const std::size_t> numbers);
 

@@ -143,9 +143,10 @@ std::string scale_svg(double x, double y, const std::string& title, bool any_non
 constexpr const char* kMapStyle =
     "<style>svg.map text{font:12px sans-serif;fill:#222}svg.map text.head{font-size:15px;"
     "font-weight:600}svg.map text.axis-name{fill:#536273}svg.map text.dark{fill:#000}"
-    "svg.map text.pale{fill:#fff}svg.map .none{fill:#ddd}svg.map .back{fill:#fff}"
+    "svg.map text.pale{fill:#fff}svg.map .none{fill:#ddd}svg.map .track{fill:#eef1f5}"
+    "svg.map .back{fill:#fff}"
     "@media(prefers-color-scheme:dark){svg.map text{fill:#dfe6ee}"
-    "svg.map text.axis-name{fill:#a0aebd}svg.map .none{fill:#3a434d}"
+    "svg.map text.axis-name{fill:#a0aebd}svg.map .none{fill:#3a434d}svg.map .track{fill:#2a323b}"
     "svg.map .back{fill:#15191e}}</style>\n";
 
 /// What rows or columns are, at the left of what names them.
@@ -239,6 +240,88 @@ double key_width(std::string_view part) {
   return 36 + kLetter * static_cast<double>(style_of(part).label.size());
 }
 
+double part_of(const PointResult& result, std::size_t part) {
+  return part < result.parts_s.size() ? std::max(0.0, result.parts_s[part]) : 0;
+}
+
+double sum_of_parts(const PointResult& result) {
+  double sum = 0;
+  for (std::size_t p = 0; p < result.parts_s.size(); ++p) sum += part_of(result, p);
+  return sum;
+}
+
+/// The time that the parts of a result are of.
+double parts_whole_s(const Space& space, const PointResult& result) {
+  const bool planned = std::holds_alternative<SystemSpace>(space.points);
+  return planned || result.figures.empty() ? result.time_s : result.figures.front();
+}
+
+bool parts_overlap(const Space& space, const PointResult& result) {
+  return is_found(result) && sum_of_parts(result) > 1.001 * parts_whole_s(space, result);
+}
+
+/// Those that any result has.
+std::vector<std::size_t> parts_of(std::span<const PointResult> results, std::size_t count) {
+  std::vector<std::size_t> parts;
+  for (std::size_t p = 0; p < count; ++p) {
+    const auto has = [p](const PointResult& result) { return part_of(result, p) > 0; };
+    if (std::any_of(results.begin(), results.end(), has)) parts.push_back(p);
+  }
+  return parts;
+}
+
+std::string breakdown_title(const Space& space, bool overlap) {
+  if (overlap) {
+    return "What each part would take alone, overlapping, shares of the time";
+  }
+  return std::holds_alternative<SystemSpace>(space.points)
+             ? "Where the time goes in the busiest stage, shares of an iteration"
+             : "Where the time goes, shares of an iteration";
+}
+
+struct Bar {
+  double x = 0, y = 0, width = 0, height = 0;
+};
+
+std::string part_bar(const Bar& bar, std::string_view part, double share) {
+  const PartStyle style = style_of(part);
+  return fmt::format(
+      "<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\" fill=\"{}\"><title>{} "
+      "{:.1f} %</title></rect>",
+      bar.x, bar.y, bar.width, bar.height, style.colour, style.label, 100 * share);
+}
+
+/// Parts one after the other, all of the bar together.
+std::string share_bar(const Space& space, const PointResult& result, Bar bar) {
+  const double sum = sum_of_parts(result), whole = bar.width;
+  std::string svg;
+  for (std::size_t p = 0; p < result.parts_s.size(); ++p) {
+    bar.width = part_of(result, p) / sum * whole;
+    if (!(bar.width > 0)) continue;
+    svg += part_bar(bar, columns_of(space).parts[p], part_of(result, p) / sum);
+    bar.x += bar.width;
+  }
+  return svg;
+}
+
+/// Parts below each other, each of the time that all of them take.
+std::string alone_bars(const Space& space, const PointResult& result,
+                       std::span<const std::size_t> parts, const Bar& cell) {
+  const double whole = parts_whole_s(space, result);
+  Bar bar = cell;
+  bar.height = cell.height / static_cast<double>(parts.size());
+  std::string svg = fmt::format(
+      "<rect class=\"track\" x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\"/>",
+      cell.x, cell.y, cell.width, cell.height);
+  for (const std::size_t part : parts) {
+    const double share = part_of(result, part) / whole;
+    bar.width = std::min(1.0, share) * cell.width;
+    if (bar.width > 0) svg += part_bar(bar, columns_of(space).parts[part], share);
+    bar.y += bar.height;
+  }
+  return svg;
+}
+
 }  // namespace
 
 std::string heat_colour(double share) {
@@ -297,9 +380,10 @@ TitledMap heat_map(const Space& space, std::span<const PointResult> results, std
       }
       const double share = figure_of(result, figure) / whole;
       svg += fmt::format(
-          "<rect {} fill=\"{}\"><title>{}</title></rect><text{} x=\"{:.1f}\" y=\"{:.0f}\" "
+          "<rect {} fill=\"{}\">{}</rect><text{} x=\"{:.1f}\" y=\"{:.0f}\" "
           "text-anchor=\"middle\">{}</text>\n",
-          box, heat_colour(share), escaped(result.form),
+          box, heat_colour(share),
+          result.form.empty() ? "" : "<title>" + escaped(result.form) + "</title>",
           is_dark(share) ? " class=\"pale\"" : " class=\"dark\"", x + grid.cell_width / 2,
           y + 0.68 * kCellHeight,
           share >= 0.0995 ? fmt::format("{:.2f}", share) : fmt::format("{:.2g}", share));
@@ -315,52 +399,34 @@ TitledMap breakdown_map(const Space& space, std::span<const PointResult> results
   Grid grid = grid_of(space, workload, method, where);
   grid.cell_width =
       std::max(grid.cell_width, std::min(kWidest, kWhole / static_cast<double>(grid.columns)));
-  const std::vector<std::string>& parts = columns_of(space).parts;
-  const auto part_of = [](const PointResult& result, std::size_t part) {
-    return part < result.parts_s.size() ? std::max(0.0, result.parts_s[part]) : 0;
-  };
-  std::vector<bool> occurs(parts.size(), false);
-  for (std::size_t i = 0; i < grid.rows * grid.columns; ++i) {
-    for (std::size_t p = 0; p < parts.size(); ++p) {
-      occurs[p] = occurs[p] || part_of(results[grid.first + i], p) > 0;
-    }
-  }
+  const std::span<const PointResult> shown = results.subspan(grid.first, grid.rows * grid.columns);
+  const std::vector<std::string>& names = columns_of(space).parts;
+  const std::vector<std::size_t> parts = parts_of(shown, names.size());
+  const bool overlap = std::any_of(shown.begin(), shown.end(), [&](const PointResult& result) {
+    return parts_overlap(space, result);
+  });
   const double height = height_of(grid) + 22;
   double keys_width = 0;
-  for (std::size_t p = 0; p < parts.size(); ++p) keys_width += occurs[p] ? key_width(parts[p]) : 0;
-  const bool planned = std::holds_alternative<SystemSpace>(space.points);
-  const std::string title =
-      title_of(space, workload, method,
-               planned ? "Where the time goes in the busiest stage, shares of an iteration"
-                       : "Where the time goes, shares of an iteration");
+  for (const std::size_t part : parts) keys_width += key_width(names[part]);
+  const std::string title = title_of(space, workload, method, breakdown_title(space, overlap));
   std::string svg = head_of(grid, title, height, grid.left + keys_width);
   for (std::size_t row = 0; row < grid.rows; ++row) {
     for (std::size_t column = 0; column < grid.columns; ++column) {
       const PointResult& result = results[grid.number(row, column)];
-      double x = grid.x(column) + 2, sum = 0;
-      for (std::size_t p = 0; p < parts.size(); ++p) sum += part_of(result, p);
-      if (!is_found(result) || !(sum > 0)) continue;
-      for (std::size_t p = 0; p < parts.size(); ++p) {
-        const double width = part_of(result, p) / sum * (grid.cell_width - 4);
-        if (!(width > 0)) continue;
-        svg += fmt::format(
-            "<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{}\" fill=\"{}\"><title>{} "
-            "{:.1f} %</title></rect>",
-            x, grid.y(row) + 4, width, kCellHeight - 8, style_of(parts[p]).colour,
-            style_of(parts[p]).label, 100 * part_of(result, p) / sum);
-        x += width;
-      }
-      svg += "\n";
+      if (!is_found(result)) continue;
+      const Bar cell{grid.x(column) + 2, grid.y(row) + 4, grid.cell_width - 4, kCellHeight - 8};
+      svg += (overlap ? alone_bars(space, result, parts, cell) : share_bar(space, result, cell)) +
+             "\n";
     }
   }
   double x = grid.left;
-  for (std::size_t p = 0; p < parts.size(); ++p) {
-    if (!occurs[p]) continue;
+  for (const std::size_t part : parts) {
+    const PartStyle style = style_of(names[part]);
     svg += fmt::format(
         "<rect x=\"{:.0f}\" y=\"{:.0f}\" width=\"12\" height=\"12\" fill=\"{}\"/><text "
         "x=\"{:.0f}\" y=\"{:.0f}\">{}</text>\n",
-        x, height - 24, style_of(parts[p]).colour, x + 18, height - 14, style_of(parts[p]).label);
-    x += key_width(parts[p]);
+        x, height - 24, style.colour, x + 18, height - 14, style.label);
+    x += key_width(names[part]);
   }
   return {title, svg + "</svg>\n"};
 }

@@ -32,7 +32,8 @@ TitledMap heat_map(const Space& space, std::span<const PointResult> results, std
                    std::size_t method, SpaceFigure figure, TitleOfMap where);
 
 /// Where the time goes, as DFModel's figures 11, 13, 15 and 17: for each system a bar of the shares
-/// of the parts that results of the space have, of planned ones those of the busiest stage.
+/// of the parts that results of the space have, of planned ones those of the busiest stage. Where
+/// the parts overlap a bar for each: what it would take alone of the time that all take together.
 TitledMap breakdown_map(const Space& space, std::span<const PointResult> results,
                         std::size_t workload, std::size_t method, TitleOfMap where);
 

@@ -18,9 +18,10 @@ bool is_drawn(const Space& space, const PointResult& result) {
 /// What is said of a point where it is pointed at.
 std::string tip_of(const Space& space, const PointResult& result, std::size_t number) {
   const std::string& unit = space.units[point_of(space, number)[kWorkloadAxis]];
-  std::string text = fmt::format(
-      "{}\n{}\n{} {}{}/s, {:.1f} % of the peak", point_name(space, number, " "), result.form,
-      figure_text(result.throughput), unit, unit == "FLOP" ? "" : "s", 100 * result.utilisation);
+  std::string text =
+      fmt::format("{}\n{}{}{} {}{}/s, {:.1f} % of the peak", point_name(space, number, " "),
+                  result.form, result.form.empty() ? "" : "\n", figure_text(result.throughput),
+                  unit, unit == "FLOP" ? "" : "s", 100 * result.utilisation);
   if (space.has_prices) text += ", " + figure_text(result.usd) + " USD";
   if (space.has_powers) text += ", " + figure_text(result.watts) + " W";
   return text;

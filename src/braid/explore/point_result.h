@@ -25,7 +25,7 @@ struct PointResult {
   /// Of a batch, by the time that the planner minimises; 0 where the space counts none.
   double joules = 0;
   std::int64_t work = 0;  ///< Networks looked at; configurations, or groups of them, bounded.
-  std::string form;       ///< How the work is split, for people.
+  std::string form;       ///< How the work is split, for people; empty where no degrees say it.
   // By columns_of(space).
   std::vector<std::string> words;
   std::vector<std::int64_t> counts;

@@ -188,7 +188,7 @@ function nameMarks(body, shown, width, height) {
     const near = (q, box) => q.px > box[0] - 3 && q.px < box[2] + 3 && q.py > box[1] - far && q.py < box[3] + far;
     const text = body.append("text").attr("class", `mark-name${faded(p.group) ? " faded" : ""}`).text(words);
     const wide = text.node().getComputedTextLength();
-    for (const [x, y] of [[9, 4], [-9 - wide, 4], [-wide / 2, -10], [-wide / 2, 20], [7, -8], [7, 17], [-7 - wide, -8],
+    for (const [x, y] of [[-wide / 2, -10], [-wide / 2, 20], [9, 4], [-9 - wide, 4], [7, -8], [7, 17], [-7 - wide, -8],
                           [-7 - wide, 17]]) {
       const [left, base] = [p.px + x, p.py + y];
       const box = [left - 2, base - 11, left + wide + 2, base + 3];
