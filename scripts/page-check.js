@@ -62,6 +62,12 @@
       faults.push(`the page is ${page.scrollWidth} px wide in a window of ${window.innerWidth}`);
     }
 
+    // What is wider than its place says so.
+    for (const box of document.querySelectorAll(".scroll")) {
+      const wider = box.scrollWidth > box.clientWidth + 1;
+      if (wider && !box.matches(".more-left, .more-right")) faults.push("a part that scrolls does not say so");
+    }
+
     // Text stands out from what is behind it: 4.5 to 1 (WCAG 2.1, level AA).
     const luminance = ([r, g, b]) => {
       const linear = [r, g, b].map((v) => v / 255).map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));

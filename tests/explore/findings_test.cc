@@ -4,6 +4,7 @@
 #include <cmath>
 #include <random>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "braid/explore/findings_csv.h"
@@ -15,6 +16,9 @@
 
 namespace braid {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 // By definition: all pairs. Few values, so that there are ties.
 TEST(Pareto, AgreesWithAllPairs) {
@@ -75,6 +79,24 @@ TEST(FindingsTable, SaysDegreesWhereAnyPointHasThem) {
   EXPECT_EQ(points_table(space, results, numbers)[0].back(), "tp x pp x dp");
   EXPECT_EQ(points_table(space, results, numbers)[1].back(), "-");
   EXPECT_EQ(points_table(space, results, numbers)[2].back(), "2 x 1 x 1");
+}
+
+// Only of these points, and in the words of the table of plans.
+TEST(FindingsTable, LegendExplainsTheMarksOfItsPlans) {
+  const Space space = space_from(small_systems_text());
+  std::vector<PointResult> results(point_count(space));
+  for (PointResult& result : results) {
+    result.status = Status::optimal;
+    result.words.assign(columns_of(space).words.size(), "1");
+    result.words.back() = "";
+  }
+  results[1].words.front() = "2sp";
+  results[1].words.back() = "+opt";
+  const std::vector<std::size_t> plain{0, 2}, marked{0, 1};
+  EXPECT_THAT(points_legend(space, results, plain), Not(HasSubstr("in host memory")));
+  EXPECT_THAT(
+      points_legend(space, results, marked),
+      HasSubstr("\nsp: with sequence parallelism; off+opt: optimizer state in host memory\n"));
 }
 
 TEST(Findings, RatiosAreOfGeometricMeans) {

@@ -1,5 +1,6 @@
 #include "braid/explore/heat_map.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -45,22 +46,21 @@ TEST(HeatMap, HasEachPointOnce) {
   EXPECT_THAT(untitled.svg, Not(HasSubstr(">" + map.title + "</text>")));
   for (std::size_t number = 0; number < results.size(); ++number) {
     const SpacePoint point = point_of(space, number);
-    const std::string cell = ">" + std::to_string(results[number].utilisation).substr(0, 4) + "<";
+    const std::string cell = fmt::format(">{:.1f} %<", 100 * results[number].utilisation);
     const bool shown = point[0] == 1 && point[1] == 0 && is_found(results[number]);
-    const std::size_t in_scale = cell == ">0.25<" || cell == ">0.75<" ? 1 : 0;
-    EXPECT_EQ(count_of(svg, cell), in_scale + (shown ? 1 : 0)) << number;
+    EXPECT_EQ(count_of(svg, cell), shown ? 1U : 0U) << number;
   }
   // And one in the scale, which has five marks.
   EXPECT_EQ(count_of(svg, "class=\"none\""), 8U + 1U);
   EXPECT_THAT(svg, HasSubstr(">no plan<"));
-  for (const char* mark : {">0<", ">0.25<", ">0.5<", ">0.75<", ">1<"}) {
+  for (const char* mark : {">0<", ">25<", ">50<", ">75<", ">100<"}) {
     EXPECT_GE(count_of(svg, mark), 1U) << mark;
   }
   for (const char* name : {"flow slow", "plain fast", "torus", "mesh", "thin", "wide", "fold"}) {
     EXPECT_THAT(svg, HasSubstr(name));
   }
   // Colours, rows and columns say what they are of.
-  EXPECT_THAT(svg, HasSubstr(">Utilisation, share of the peak</text>"));
+  EXPECT_THAT(svg, HasSubstr(">Utilisation, % of the peak</text>"));
   std::string rows;
   for (std::size_t axis = 2; axis < space.axes.size(); ++axis) {
     const SpaceAxis& of = space.axes[axis];
@@ -95,6 +95,20 @@ TEST(BreakdownMap, HasABarForEachPartWherePartsOverlap) {
   for (const char* part : {"compute 100.0 %", "memory 40.0 %", "network 10.0 %"}) {
     EXPECT_EQ(count_of(alone.svg, "<title>" + std::string(part) + "</title>"), 16U) << part;
   }
+}
+
+TEST(HeatMap, SaysWhatItsFiguresArePer) {
+  const Space space = space_from(small_space_text());
+  std::vector<PointResult> results(point_count(space));
+  for (PointResult& result : results) {
+    result.status = Status::optimal;
+    result.throughput = result.usd = result.watts = 2;
+  }
+  const auto title = [&](SpaceFigure figure) {
+    return heat_map(space, results, 0, 0, figure, TitleOfMap::on_page).title;
+  };
+  EXPECT_THAT(title(SpaceFigure::per_usd), HasSubstr("Operations per second per USD"));
+  EXPECT_THAT(title(SpaceFigure::per_w), HasSubstr("Operations per second per watt"));
 }
 
 TEST(HeatMap, PageNeedsNothingFromElsewhere) {

@@ -80,9 +80,9 @@ void print_search(const Space& space, const SystemSearchResult& found,
   const std::vector<std::size_t> numbers = best_points(space, search);
   // Of several workloads the points of the best system alone.
   const std::size_t shown = space.units.size() > 1 ? space.units.size() : numbers.size();
-  fmt::print("\n{}{}",
-             text_table(points_table(space, found.results, std::span(numbers.data(), shown))),
-             points_legend(space));
+  const std::span points(numbers.data(), shown);
+  fmt::print("\n{}{}", text_table(points_table(space, found.results, points)),
+             points_legend(space, found.results, points));
 }
 
 Json hysteresis_json(const Space& space, const HysteresisRule& rule,

@@ -139,7 +139,8 @@ void print_points(const Space& space, const Findings& findings) {
   if (std::holds_alternative<SystemSpace>(space.points) && results.size() <= kMostRows) {
     std::vector<std::size_t> all(results.size());
     std::iota(all.begin(), all.end(), std::size_t{0});
-    fmt::print("\n{}{}", text_table(points_table(space, results, all)), points_legend(space));
+    fmt::print("\n{}{}", text_table(points_table(space, results, all)),
+               points_legend(space, results, all));
     fmt::print("\nPareto-optimal in {}:\n", compared_text(space));
     for (const std::size_t number : findings.pareto) {
       const std::string name = point_name(space, number, " ");
@@ -150,7 +151,8 @@ void print_points(const Space& space, const Findings& findings) {
   fmt::print("\n{}, Pareto-optimal in {}:\n", points(findings.pareto.size()), compared_text(space));
   const std::span<const std::size_t> shown(findings.pareto.data(),
                                            std::min(findings.pareto.size(), kMostRows));
-  fmt::print("{}{}", text_table(points_table(space, results, shown)), points_legend(space));
+  fmt::print("{}{}", text_table(points_table(space, results, shown)),
+             points_legend(space, results, shown));
   if (shown.size() < findings.pareto.size()) {
     fmt::print("and {} more\n", findings.pareto.size() - shown.size());
   }

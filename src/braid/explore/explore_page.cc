@@ -53,7 +53,7 @@ std::string explore_page(const Space& space, std::span<const PointResult> result
   page += fmt::format("<h2>Pareto-optimal systems: {}</h2>\n", compared_text(space));
   const std::span<const std::size_t> listed = pareto.first(std::min(pareto.size(), kMostRows));
   page += pareto_plots(space, results, {.pareto = pareto, .listed = listed, .method = {}});
-  page += html_table(numbered(points_table(space, results, listed)), true);
+  page += points_part(space, results, listed, true);
   if (pareto.size() > kMostRows) {
     page +=
         fmt::format("<p>The first {} of {}; pareto.csv has all.</p>\n", kMostRows, pareto.size());
@@ -70,7 +70,7 @@ std::string explore_page(const Space& space, std::span<const PointResult> result
   if (results.size() <= kMostRows) {
     std::vector<std::size_t> all(results.size());
     std::iota(all.begin(), all.end(), std::size_t{0});
-    page += "<h2>All points</h2>\n" + html_table(points_table(space, results, all), true);
+    page += "<h2>All points</h2>\n" + points_part(space, results, all, false);
   }
   page += assumed_part(assumptions_of(results));
   return page + page_end();

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "braid/base/quantity.h"
+#include "braid/report/plans_table.h"
 
 namespace braid {
 namespace {
@@ -54,6 +55,25 @@ std::vector<std::string> row_of(const Space& space, const PointResult& result, s
   return row;
 }
 
+/// Of the plans of these points, whose texts do not say schedules.
+std::string marks_of(const Space& space, std::span<const PointResult> results,
+                     std::span<const std::size_t> numbers) {
+  if (!has_planners(space)) return "";
+  const std::vector<std::string>& words = columns_of(space).words;
+  const auto column = [&words](const char* name) {
+    return static_cast<std::size_t>(std::find(words.begin(), words.end(), name) - words.begin());
+  };
+  const std::size_t tp = column("tp"), ep = column("ep"), offload = column("offload");
+  std::set<MarkedForm> forms;
+  for (const std::size_t number : numbers) {
+    const std::vector<std::string>& of = results[number].words;
+    if (is_found(results[number]) && of.size() == words.size()) {
+      forms.insert({of[tp], of[ep], of[offload], ""});
+    }
+  }
+  return marks_legend(std::vector<MarkedForm>(forms.begin(), forms.end()), /*gaps=*/false);
+}
+
 }  // namespace
 
 std::string figure_text(double value) {
@@ -78,7 +98,8 @@ TextRows points_table(const Space& space, std::span<const PointResult> results,
   return rows;
 }
 
-std::string points_legend(const Space& space) {
+std::string points_legend(const Space& space, std::span<const PointResult> results,
+                          std::span<const std::size_t> numbers) {
   std::string text = "bound s: no plan on that system takes less";
   if (space.has_prices || space.has_powers) {
     text += fmt::format("; {}: of all devices and what joins them", !space.has_powers  ? "USD"
@@ -87,7 +108,7 @@ std::string points_legend(const Space& space) {
   }
   if (space.has_energies) text += "; J: of an iteration";
   if (has_planners(space)) text += "; GiB: of the device that holds most";
-  return text + "\n";
+  return text + "\n" + marks_of(space, results, numbers);
 }
 
 std::string compared_text(const Space& space) {

@@ -19,8 +19,10 @@ using TextRows = std::vector<std::vector<std::string>>;
 TextRows points_table(const Space& space, std::span<const PointResult> results,
                       std::span<const std::size_t> numbers);
 
-/// What its columns are, for people: a line with its end.
-std::string points_legend(const Space& space);
+/// What the columns of points_table() are, and the marks in these points' plans, for people: a line
+/// of each with its end.
+std::string points_legend(const Space& space, std::span<const PointResult> results,
+                          std::span<const std::size_t> numbers);
 
 /// What Pareto sets of the space compare: "throughput, price and power".
 std::string compared_text(const Space& space);

@@ -114,7 +114,7 @@ double scale_width(const std::string& title) {
   return std::max(kScaleWidth, kLetter * static_cast<double>(title.size()) + 2 * kScaleInset);
 }
 
-/// What the colours stand for, below its title: from 0 to 1, and where there is no plan.
+/// What the colours stand for, below its title: from 0 to 100 %, and where there is no plan.
 std::string scale_svg(double x, double y, const std::string& title, bool any_none) {
   constexpr int kSteps = 25, kMarks = 4;
   constexpr double kInset = kScaleInset, kTitle = 18;
@@ -128,8 +128,8 @@ std::string scale_svg(double x, double y, const std::string& title, bool any_non
         x + kInset + width * i / kSteps, y, width / kSteps + 0.3, heat_colour((i + 0.5) / kSteps));
   }
   for (int i = 0; i <= kMarks; ++i) {
-    svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.0f}\" text-anchor=\"middle\">{:.4g}</text>",
-                       x + kInset + width * i / kMarks, y + 27, static_cast<double>(i) / kMarks);
+    svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.0f}\" text-anchor=\"middle\">{}</text>",
+                       x + kInset + width * i / kMarks, y + 27, 100 * i / kMarks);
   }
   if (any_none) {
     svg += fmt::format(
@@ -170,9 +170,9 @@ std::string head_of(const Grid& grid, const std::string& title, double height, d
       "width=\"{0:.0f}\" height=\"{1:.0f}\" "
       "style=\"margin:.8em 0\" "
       "role=\"img\">\n<title>{2}</title>\n"
-      "{4}<rect class=\"back\" width=\"{0:.0f}\" height=\"{1:.0f}\"/>\n"
-      "{3}",
-      width, height, escaped(title), drawn, kMapStyle);
+      "{3}<rect class=\"back\" width=\"{0:.0f}\" height=\"{1:.0f}\"/>\n"
+      "{4}",
+      width, height, escaped(title), kMapStyle, drawn);
   double y = grid.title_height + 18;
   for (const HeadLine& line : grid.head) {
     svg += axis_name(grid, y, line.axis->name);
@@ -206,15 +206,21 @@ std::string figure_title(const Space& space, std::size_t workload, SpaceFigure f
   if (figure == SpaceFigure::utilisation) {
     return planned ? "Model FLOPs utilisation" : "Utilisation";
   }
-  static constexpr const char* kPer[] = {"", "second", "second and USD", "second and watt",
+  static constexpr const char* kPer[] = {"", "second", "second per USD", "second per watt",
                                          "joule"};
   return fmt::format("{} per {}", plural_of(space.units[workload]),
                      kPer[static_cast<std::size_t>(figure)]);
 }
 
-/// What 1 stands for.
+/// As tables have shares; of small ones two digits.
+std::string percent_text(double share) {
+  return share >= 0.0995 ? fmt::format("{:.1f} %", 100 * share)
+                         : fmt::format("{:.2g} %", 100 * share);
+}
+
+/// What 100 % is.
 std::string scale_title(const std::string& figure, bool of_peak, double most) {
-  return figure + (of_peak ? ", share of the peak" : ", share of " + figure_text(most));
+  return figure + (of_peak ? ", % of the peak" : ", % of " + figure_text(most));
 }
 
 struct PartStyle {
@@ -385,8 +391,7 @@ TitledMap heat_map(const Space& space, std::span<const PointResult> results, std
           box, heat_colour(share),
           result.form.empty() ? "" : "<title>" + escaped(result.form) + "</title>",
           is_dark(share) ? " class=\"pale\"" : " class=\"dark\"", x + grid.cell_width / 2,
-          y + 0.68 * kCellHeight,
-          share >= 0.0995 ? fmt::format("{:.2f}", share) : fmt::format("{:.2g}", share));
+          y + 0.68 * kCellHeight, percent_text(share));
     }
   }
   return {title, svg + "</svg>\n"};

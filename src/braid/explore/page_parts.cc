@@ -94,11 +94,14 @@ std::string html_table(const TextRows& rows, bool words) {
   return scrolled(html + "</table>\n");
 }
 
-TextRows numbered(TextRows rows) {
-  for (std::size_t i = 0; i < rows.size(); ++i) {
+std::string points_part(const Space& space, std::span<const PointResult> results,
+                        std::span<const std::size_t> numbers, bool is_numbered) {
+  TextRows rows = points_table(space, results, numbers);
+  for (std::size_t i = 0; is_numbered && i < rows.size(); ++i) {
     rows[i].insert(rows[i].begin(), i == 0 ? "#" : fmt::format("{}", i));
   }
-  return rows;
+  return html_table(rows, true) + "<p class=\"note\" style=\"white-space:pre-line\">" +
+         escaped(points_legend(space, results, numbers)) + "</p>\n";
 }
 
 std::string pareto_plots(const Space& space, std::span<const PointResult> results,

@@ -14,8 +14,9 @@ namespace braid {
 /// `words`: the last column has text, not figures as the others.
 std::string html_table(const TextRows& rows, bool words);
 
-/// The rows below a head with a column before them that counts them from 1.
-TextRows numbered(TextRows rows);
+/// A table of these points, numbered from 1 if so, and below it what its columns and marks are.
+std::string points_part(const Space& space, std::span<const PointResult> results,
+                        std::span<const std::size_t> numbers, bool is_numbered);
 
 /// What plots of a space mark, by numbers of points.
 struct PlotMarks {

@@ -48,7 +48,7 @@ std::string cell_html(const MapCell& cell, double best, const SystemArchitecture
   if (cell.most < 0) return "<td></td>";
   const double share = cell.most / best;
   const std::string text =
-      share >= 0.0995 ? fmt::format("{:.2f}", share) : fmt::format("{:.2g}", share);
+      share >= 0.0995 ? fmt::format("{:.0f}", 100 * share) : fmt::format("{:.2g}", 100 * share);
   return fmt::format("<td style=\"background:{};color:{}\" title=\"{}{}\">{}{}</td>",
                      heat_colour(share), is_dark(share) ? "#fff" : "#000",
                      cell.is_exact ? "" : "at most, such as ",
@@ -83,10 +83,10 @@ std::string maps_html(const Space& space, const PlannerSearch& search) {
   const SystemSpace& systems = std::get<SystemSpace>(space.points);
   if (!systems.architectures || search.best.empty()) return "";
   std::string html =
-      "<h2>What architectures reach</h2>\n<p class=\"note\">The best of each cell, relative to the "
+      "<h2>What architectures reach</h2>\n<p class=\"note\">The best of each cell, in % of the "
       "best of all. Where there is a ≤, all of the cell were left out because none can have "
       "more.</p>\n";
-  html += heat_scale("Share of the best of all");
+  html += heat_scale("% of the best of all");
   for (const ArchitectureMap& map : kMaps) {
     html += map_html(map, *systems.architectures, search, search.best.front().value);
   }
@@ -104,7 +104,7 @@ std::string search_page(const Space& space, const SystemSearchResult& found) {
     const std::vector<std::size_t> best = best_points(space, search);
     if (best.empty()) continue;
     if (space.units.size() > 1) page += html_table(systems_table(space, search), false);
-    page += html_table(numbered(points_table(space, found.results, best)), true);
+    page += points_part(space, found.results, best, true);
     const std::vector<std::size_t> pareto = pareto_points(space, found.results, search.planner);
     page += pareto_plots(space, found.results,
                          {.pareto = pareto, .listed = best, .method = search.planner});

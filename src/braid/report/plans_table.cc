@@ -101,40 +101,45 @@ bool knows_arithmetic(const System& system) {
                       [](const DeviceGroup& group) { return group.chip.peaks.empty(); });
 }
 
-std::string marks_legend(std::span<const PlanRow> rows, bool schedules) {
+std::string marks_legend(std::span<const MarkedForm> forms, bool gaps) {
   std::vector<std::string> marks;
   const auto add_if = [&](bool occurs, std::string mark) {
     if (occurs) marks.push_back(std::move(mark));
   };
-  std::vector<FormText> forms;
-  for (const PlanRow& row : rows) forms.push_back(form_text(row.candidate->plan));
   const auto any = [&](const auto& holds) {
     return std::any_of(forms.begin(), forms.end(), holds);
   };
-  add_if(any([](const FormText& form) { return form.tp.ends_with("sp"); }),
+  add_if(any([](const MarkedForm& form) { return form.tp.ends_with("sp"); }),
          "sp: with sequence parallelism");
-  add_if(any([](const FormText& form) { return form.ep.ends_with("whole"); }),
+  add_if(any([](const MarkedForm& form) { return form.ep.ends_with("whole"); }),
          "whole: tensor parallel ranks do not divide experts");
-  add_if(schedules && std::any_of(rows.begin(), rows.end(),
-                                  [](const PlanRow& row) {
-                                    return schedule_text(row.candidate->plan).ends_with("+");
-                                  }),
+  add_if(any([](const MarkedForm& form) { return form.schedule.ends_with("+"); }),
          "1f1b+: with more micro-batches in flight than 1F1B has, which hides transfers");
   std::string kept;
   for (const auto& offload : kOffloads) {
-    const bool occurs = any([&](const FormText& form) {
+    const bool occurs = any([&](const MarkedForm& form) {
       return form.offload.find(offload.first) != std::string::npos;
     });
     if (!occurs) continue;
     kept += fmt::format("{}{}: {}", kept.empty() ? "off" : ", ", offload.first, offload.second);
   }
   add_if(!kept.empty(), kept + " in host memory");
-  add_if(
-      std::any_of(rows.begin(), rows.end(), [](const PlanRow& row) { return row.gap.has_value(); }),
-      "gap: how much less time a plan of the searched space may still take");
+  add_if(gaps, "gap: how much less time a plan of the searched space may still take");
   std::string text;
   for (const std::string& mark : marks) text += (text.empty() ? "" : "; ") + mark;
   return text.empty() ? "" : text + "\n";
+}
+
+std::string marks_legend(std::span<const PlanRow> rows, bool schedules) {
+  std::vector<MarkedForm> forms;
+  for (const PlanRow& row : rows) {
+    const Plan& plan = row.candidate->plan;
+    FormText form = form_text(plan);
+    forms.push_back({std::move(form.tp), std::move(form.ep), std::move(form.offload),
+                     schedules ? schedule_text(plan) : ""});
+  }
+  return marks_legend(forms, std::any_of(rows.begin(), rows.end(),
+                                         [](const PlanRow& row) { return row.gap.has_value(); }));
 }
 
 std::vector<std::vector<std::string>> plan_cells(std::span<const PlanRow> rows) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,9 +25,18 @@ std::vector<std::vector<std::string>> plan_cells(std::span<const PlanRow> rows);
 /// FormText::offload in words: "+opt+w" as "optimizer state and weights".
 std::string offload_words(const std::string& offload);
 
-/// What the marks in the cells stand for, those that occur ("sp: with sequence parallelism; …"),
-/// and a line's end; or nothing.
-/// `schedules`: the table says them.
+/// What marks may stand in of what is said of a plan; see FormText.
+struct MarkedForm {
+  std::string tp, ep, offload;
+  std::string schedule;  ///< Empty where it is not said.
+  friend auto operator<=>(const MarkedForm&, const MarkedForm&) = default;
+};
+
+/// What the marks stand for, those that occur ("sp: with sequence parallelism; …"), and a line's
+/// end; or nothing. `gaps`: there is a column of them.
+std::string marks_legend(std::span<const MarkedForm> forms, bool gaps);
+
+/// The same of the cells of plans. `schedules`: the table says them.
 std::string marks_legend(std::span<const PlanRow> rows, bool schedules = true);
 
 /// Whether anything is known of the devices' arithmetic, which profiles alone say nothing of:

@@ -868,6 +868,17 @@ for (let text = texts.nextNode(); text; text = texts.nextNode()) {
   if (!text.parentElement.closest("script, style")) text.data = text.data.replace(kFigure, "$1\u00a0");
 }
 
+// What is wider than its place fades where there is more to scroll to.
+for (const box of document.querySelectorAll(".scroll")) {
+  const mark = () => {
+    box.classList.toggle("more-left", box.scrollLeft > 1);
+    box.classList.toggle("more-right", box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
+  };
+  box.addEventListener("scroll", mark, {passive: true});
+  new ResizeObserver(mark).observe(box);
+  mark();
+}
+
 const charts = {timeline, memory, cores, scatter, strip};
 for (const place of document.querySelectorAll("i[data-group]")) marker(place, Number(place.dataset.group));
 for (const figure of document.querySelectorAll("figure.chart")) {
