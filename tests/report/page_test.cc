@@ -8,6 +8,7 @@
 
 #include "braid/base/quantity.h"
 #include "braid/plan/outcome.h"
+#include "braid/plan/stage_context.h"
 #include "braid/report/heading.h"
 #include "braid/report/html.h"
 #include "braid/report/html_parts.h"
@@ -290,6 +291,38 @@ TEST(Html, ShowsTheLowerBoundThatThePlanCarries) {
   const std::string page = html_report(plan);
   EXPECT_THAT(page, HasSubstr("Lower bound"));
   EXPECT_THAT(page, HasSubstr("25.0 % of this one's time"));
+}
+
+// Bars are of what is usable; where a stage needs more, of the most that any needs, with a line at
+// what is usable.
+TEST(Html, BarsOfStagesThatDoNotFitGoBeyondALine) {
+  Plan plan = made_plan(on_four_devices(), 6);
+  EXPECT_THAT(own_part(html_report(plan)), Not(HasSubstr("class=\"end\"")));
+  const std::vector<MemoryBreakdown> memories = memory_of_stages(plan);
+  const double first = memories[0].device_total(), second = memories[1].device_total();
+  const double most = std::max(first, second);
+  Chip& chip = plan.system.groups.front().chip;
+  chip.reserved_bytes = 0;
+  chip.memory.bytes = 0.4 * most;
+  const std::string page = own_part(html_report(plan));
+  EXPECT_EQ(count(page, "<i class=\"end\" style=\"left:40.000%\" title=\"usable\">"), 2U);
+  EXPECT_THAT(page, HasSubstr("The line in each bar is at what is usable"));
+  // The parts of each bar.
+  const std::string stages = page.substr(page.find("<h2>Stages</h2>"));
+  std::vector<double> widths;
+  for (std::size_t at = stages.find("<div class=\"bar\">"); at != std::string::npos;
+       at = stages.find("<div class=\"bar\">", at + 1)) {
+    const std::string one = stages.substr(at, stages.find("</td>", at) - at);
+    double width = 0;
+    for (std::size_t w = one.find("width:"); w != std::string::npos;
+         w = one.find("width:", w + 1)) {
+      width += std::stod(one.substr(w + 6));
+    }
+    widths.push_back(width);
+  }
+  ASSERT_EQ(widths.size(), 2U);
+  EXPECT_NEAR(widths[0], 100 * first / most, 0.01);
+  EXPECT_NEAR(widths[1], 100 * second / most, 0.01);
 }
 
 TEST(Html, SummarisesManyStages) {

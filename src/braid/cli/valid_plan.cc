@@ -8,6 +8,7 @@
 #include "braid/base/error.h"
 #include "braid/plan/plan_json.h"
 #include "braid/report/alternatives.h"
+#include "braid/report/heading.h"
 #include "braid/verify/verify.h"
 
 namespace braid {
@@ -26,7 +27,7 @@ ValidPlan valid_plan(Plan plan, const std::string& path) {
   for (const Check& check : verify(valid.plan).checks) {
     if (check.holds) continue;
     if (check.name == "memory") {
-      valid.warnings.push_back("the plan does not fit: " + check.detail);
+      valid.warnings.push_back("the plan does not fit: " + check.detail + ". " + kTimeOfMisfit);
       continue;
     }
     if (check.name == "claims") {

@@ -55,8 +55,7 @@ std::string verdict(const ConfigurationEvaluation& evaluation) {
   const Metrics& mine = evaluation.mine.candidate.metrics;
   std::string text;
   if (!evaluation.mine.fits()) {
-    text = "Yours does not fit: " + evaluation.mine.misfit +
-           ". Its time is what it would be with the memory.\n";
+    text = fmt::format("Yours does not fit: {}. {}\n", evaluation.mine.misfit, kTimeOfMisfit);
   } else {
     const Plan& plan = evaluation.mine.candidate.plan;
     text = fmt::format("Yours fits: the tightest stage, {} of {}, needs {:.1f} of {:.1f} GiB.\n",

@@ -7,6 +7,9 @@
 
 namespace braid {
 
+/// What to know of the figures of a plan that does not fit.
+inline constexpr const char* kTimeOfMisfit = "Its time is what it would be with the memory.";
+
 /// What a plan is of, a line: "gpt2-xl (1.56 B parameters) on p3.8xlarge: 16 × v100-sxm-16gb, run
 /// by megatron". Below it, a line each, the notes on its trainer; an empty line ends it.
 std::string heading_text(const Plan& plan, std::span<const std::string> trainer_notes);

@@ -35,6 +35,33 @@ std::string layers_text(const Stage& stage) {
   return text;
 }
 
+/// What a row of stages has beside its memory.
+std::string stage_cells(const Plan& plan, std::size_t s, bool uniform) {
+  const Stage& stage = plan.stages[s];
+  const Parallelism form = form_of(plan, s);
+  std::string own =
+      uniform ? ""
+              : fmt::format("<br>DP {}, TP {}{}, CP {}, micro-batches of {}", form.dp, form.tp,
+                            form.sequence_parallel ? "sp" : "", form.cp, form.micro_batch);
+  const std::string order = own_order_text(stage);
+  if (!order.empty()) own += ", " + order;
+  std::string chips;
+  if (plan.system.groups.size() > 1) {
+    for (const std::string& chip : stage_chips(plan, s)) {
+      chips += (chips.empty() ? " × " : ", ") + escaped(chip);
+    }
+  }
+  return fmt::format(
+      "<td data-name=\"stage\">{}</td><td class=\"layers\" data-name=\"layers\">{}{}</td>"
+      "<td data-name=\"devices\">{} ({}{})</td>",
+      s + 1, layers_text(stage), own,
+      uniform && stage.devices.size() > 1
+          ? fmt::format("{}–{}", stage.devices.front(), stage.devices.back())
+          : stage_devices_text(plan, s),
+      stage.devices.size(), chips);
+}
+
+/// Narrow windows show no head: cells have what they need of it.
 std::string stages_section(const Plan& plan) {
   std::string text;
   std::vector<double> usable;
@@ -44,38 +71,30 @@ std::string stages_section(const Plan& plan) {
   const bool alike = std::equal(usable.begin() + 1, usable.end(), usable.begin());
   const std::vector<MemoryBreakdown> memories = memory_of_stages(plan);
   const bool uniform = is_uniform(plan);
+  // Bars are as long as what is usable, or all longer where a stage does not fit.
+  double longest = 1;
+  for (std::size_t s = 0; s < memories.size(); ++s) {
+    if (usable[s] > 0) longest = std::max(longest, memories[s].device_total() / usable[s]);
+  }
   text += legend(memory_shares(memories.front()), [](double) { return std::string(); });
+  if (longest > 1) {
+    text +=
+        "<p class=\"note\">The line in each bar is at what is usable; a stage that goes beyond "
+        "it does not fit.</p>\n";
+  }
   text +=
       "<div class=\"scroll\">\n<table "
       "class=\"wide stages\"><tr><th>stage</th><th>layers</th><th>devices</th><th>memory</th><th "
       "style=\"width:40%\">of " +
       (alike ? gib_text(usable.front()) + " usable" : "what its devices can use") + "</th></tr>\n";
   for (std::size_t s = 0; s < plan.stages.size() && s < kMostStages; ++s) {
-    const Stage& stage = plan.stages[s];
     const MemoryBreakdown& memory = memories[s];
-    const Parallelism form = form_of(plan, s);
-    std::string own =
-        uniform ? ""
-                : fmt::format("<br>DP {}, TP {}{}, CP {}, micro-batches of {}", form.dp, form.tp,
-                              form.sequence_parallel ? "sp" : "", form.cp, form.micro_batch);
-    const std::string order = own_order_text(stage);
-    if (!order.empty()) own += ", " + order;
-    std::string chips;
-    if (plan.system.groups.size() > 1) {
-      for (const std::string& chip : stage_chips(plan, s)) {
-        chips += (chips.empty() ? " × " : ", ") + escaped(chip);
-      }
-    }
+    const std::string of = " of " + gib_text(usable[s]);
     text += fmt::format(
-        "<tr><td>{}</td><td class=\"layers\">{}{}</td><td>{} "
-        "({}{})</td><td class=\"number\">{}</td><td>{}</td></tr>\n",
-        s + 1, layers_text(stage), own,
-        uniform && stage.devices.size() > 1
-            ? fmt::format("{}–{}", stage.devices.front(), stage.devices.back())
-            : stage_devices_text(plan, s),
-        stage.devices.size(), chips,
-        gib_text(memory.device_total()) + (alike ? "" : " of " + gib_text(usable[s])),
-        bar(memory_shares(memory), usable[s]));
+        "<tr>{}<td class=\"number\" data-name=\"memory\" data-of=\"{}\">{}</td><td>{}</td></tr>\n",
+        stage_cells(plan, s, uniform), alike ? of : "",
+        gib_text(memory.device_total()) + (alike ? "" : of),
+        bar(memory_shares(memory), longest * usable[s], usable[s]));
   }
   text += "</table>\n</div>\n";
   if (plan.stages.size() > kMostStages) {

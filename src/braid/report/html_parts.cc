@@ -118,11 +118,19 @@ std::string legend(const std::vector<Share>& shares, std::string (*format)(doubl
 }
 
 std::string bar(const std::vector<Share>& shares, double whole) {
+  return bar(shares, whole, whole);
+}
+
+std::string bar(const std::vector<Share>& shares, double whole, double limit) {
   std::string text = R"(<div class="bar">)";
   for (const Share& share : shares) {
     if (share.value <= 0 || whole <= 0) continue;
     text += fmt::format(R"(<div style="width:{:.3f}%;background:{}" title="{}"></div>)",
                         100 * share.value / whole, share.colour, share.name);
+  }
+  if (limit < whole) {
+    text += fmt::format(R"(<i class="end" style="left:{:.3f}%" title="usable"></i>)",
+                        100 * limit / whole);
   }
   return text + "</div>\n";
 }

@@ -42,6 +42,9 @@ std::vector<Share> memory_shares(const MemoryBreakdown& memory);
 /// One coloured bar; `whole` fills it. Shares that are not positive are left out.
 std::string bar(const std::vector<Share>& shares, double whole);
 
+/// The same with a line at `limit` where that is less than the whole.
+std::string bar(const std::vector<Share>& shares, double whole, double limit);
+
 /// Names and values of the shares that are positive.
 std::string legend(const std::vector<Share>& shares, std::string (*format)(double));
 
