@@ -9,6 +9,7 @@
 #include "braid/base/quantity.h"
 #include "braid/plan/outcome.h"
 #include "braid/plan/stage_context.h"
+#include "braid/report/confidence_text.h"
 #include "braid/report/heading.h"
 #include "braid/report/html.h"
 #include "braid/report/html_parts.h"
@@ -84,6 +85,40 @@ TEST(Html, SaysWhatARunCostsWhereOneIsAskedFor) {
   EXPECT_THAT(page, HasSubstr("A run of 3.00 T tokens"));
   for (const char* part : {"goodput", "device-hours", "Daly 2006", "restarts: "}) {
     EXPECT_THAT(page, HasSubstr(part));
+  }
+}
+
+TEST(Html, LeavesOutWhatIsNotKnownOfARun) {
+  Plan plan = made_plan(on_four_devices(), 6);
+  RunQuestion question;
+  question.tokens = 3e12;
+  const RunCosts costs = run_costs({plan, measure(plan)}, question);
+  ASSERT_FALSE(costs.usd.has_value());
+  EXPECT_THAT(html_report(plan, {}, costs), Not(HasSubstr("<td>USD</td>")));
+}
+
+// "16 × 4 samples" of a batch of 1024 are those of a replica.
+TEST(Html, SaysWhoseMicroBatchesItCounts) {
+  Parallelism p = on_four_devices();
+  p.micro_batch = 3;
+  EXPECT_THAT(html_report(made_plan(p, 6)), HasSubstr(">4 × 3 samples in each of 2 replicas<"));
+  p.dp = 1;
+  EXPECT_THAT(html_report(made_plan(p, 6)), HasSubstr(">4 × 3 samples<"));
+}
+
+TEST(ConfidenceText, EndsOfMemoryDiffer) {
+  EXPECT_EQ(memory_range_text(74.7 * kGiB, 76.5 * kGiB), "74.7 to 76.5 GiB");
+  EXPECT_EQ(memory_range_text(2.79 * kGiB, 2.84 * kGiB), "2.79 to 2.84 GiB");
+  EXPECT_EQ(memory_range_text(2.8 * kGiB, 2.8 * kGiB), "2.800 GiB");
+}
+
+TEST(Html, SaysThatAConfigurationWasGiven) {
+  Plan plan = made_plan(on_four_devices(), 6);
+  EXPECT_THAT(html_report(plan), HasSubstr(", planner test"));
+  plan.planner = kStatedPlanner;
+  for (const std::string& page : {html_report(plan), timeline_page(plan, {})}) {
+    EXPECT_THAT(page, HasSubstr(", as given to braid evaluate"));
+    EXPECT_THAT(page, Not(HasSubstr("stated")));
   }
 }
 

@@ -18,6 +18,7 @@
 #include "braid/planners/job/fixed_degrees.h"
 #include "braid/planners/job/outcomes.h"
 #include "braid/planners/job/space.h"
+#include "braid/report/heading.h"
 #include "braid/schedule/timeline.h"
 #include "braid/system/links.h"
 #include "braid/verify/verify.h"
@@ -140,7 +141,7 @@ StatedPlan stated_plan(const Job& job, const System& system, const TrainerLimits
   Plan& plan = result.candidate.plan;
   plan = direct_plan(*job.graph, {parallel, job.precision, job.trainer, job.global_batch}, system,
                      stated.layers);
-  plan.planner = "stated";
+  plan.planner = kStatedPlanner;
   plan.model_source = job.model_source;
   if (const std::string reason = refusal(can, plan); !reason.empty()) {
     throw Error(fmt::format("{} {}", job.trainer.name, reason),

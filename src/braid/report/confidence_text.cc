@@ -11,6 +11,7 @@
 
 #include "braid/base/quantity.h"
 #include "braid/plan/stage_context.h"
+#include "braid/report/html_parts.h"
 #include "braid/report/plan_text.h"
 #include "braid/trust/ratios.h"
 
@@ -26,13 +27,14 @@ std::string memory_line(const Confidence& confidence, const Metrics& metrics, do
   }
   const double most_bytes = metrics.peak_memory_bytes * confidence.memory->high;
   const bool may_not_fit = metrics.peak_memory_bytes <= usable_bytes && most_bytes > usable_bytes;
-  return fmt::format("memory: {:.1f} to {:.1f} GiB, from {} by {}{}",
-                     metrics.peak_memory_bytes * confidence.memory->low / kGiB, most_bytes / kGiB,
-                     confidence.memory_from, trainer,
-                     may_not_fit ? fmt::format("; of {:.1f} GiB, so it may not fit: --max-memory "
-                                               "leaves room",
-                                               usable_bytes / kGiB)
-                                 : "");
+  return fmt::format(
+      "memory: {}, from {} by {}{}",
+      memory_range_text(metrics.peak_memory_bytes * confidence.memory->low, most_bytes),
+      confidence.memory_from, trainer,
+      may_not_fit ? fmt::format("; of {:.1f} GiB, so it may not fit: --max-memory "
+                                "leaves room",
+                                usable_bytes / kGiB)
+                  : "");
 }
 
 std::optional<ErrorInterval> ratio_of(const Candidate& a, const Candidate& b) {
@@ -52,6 +54,15 @@ std::string run_text(const RunError& run) {
 
 std::string time_range_text(double least_s, double most_s) {
   return four_figures(least_s) + " to " + four_figures(most_s) + " s";
+}
+
+std::string memory_range_text(double least_bytes, double most_bytes) {
+  for (int decimals = 1; decimals <= 3; ++decimals) {
+    const std::string least = fmt::format("{:.{}f}", least_bytes / kGiB, decimals);
+    const std::string most = fmt::format("{:.{}f}", most_bytes / kGiB, decimals);
+    if (least != most) return least + " to " + most + " GiB";
+  }
+  return gib_text(most_bytes);
 }
 
 std::string interval_text(const Confidence& confidence, const Metrics& metrics) {

@@ -17,6 +17,10 @@ std::vector<std::string> confidence_lines(const Candidate& candidate);
 /// "1.105 to 1.382 s"
 std::string time_range_text(double least_s, double most_s);
 
+/// "74.7 to 76.5 GiB": with so many decimals that the ends differ; one figure where these are
+/// three.
+std::string memory_range_text(double least_bytes, double most_bytes);
+
 /// The interval of the time as time_range_text(); empty where there is none.
 std::string interval_text(const Confidence& confidence, const Metrics& metrics);
 

@@ -13,6 +13,10 @@ std::string notes_text(std::span<const std::string> trainer_notes) {
   return text + "\n";
 }
 
+std::string planner_words(const Plan& plan) {
+  return plan.planner == kStatedPlanner ? "as given to braid evaluate" : "planner " + plan.planner;
+}
+
 std::string time_heading(const Plan& plan, const Metrics& metrics) {
   constexpr const char* text = "Where the time goes";
   if (plan.stages.size() < 2) return text;

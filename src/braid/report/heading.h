@@ -7,6 +7,12 @@
 
 namespace braid {
 
+/// Plan::planner of a configuration that was given to braid evaluate.
+inline constexpr const char* kStatedPlanner = "stated";
+
+/// Who planned: "planner braid", or that the configuration was given.
+std::string planner_words(const Plan& plan);
+
 /// What to know of the figures of a plan that does not fit.
 inline constexpr const char* kTimeOfMisfit = "Its time is what it would be with the memory.";
 

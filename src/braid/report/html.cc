@@ -233,7 +233,7 @@ std::string row(const std::string& name, const std::string& value) {
 std::string run_section(const std::optional<RunCosts>& run) {
   if (!run) return "";
   std::string text = "<table class=\"facts\">\n";
-  for (const auto& [name, value] : run_figures(*run)) text += row(name, value);
+  for (const auto& [name, value] : known_run_figures(*run)) text += row(name, value);
   text += "</table>\n<ul>\n";
   for (const std::string& line : run->assumptions) text += "<li>" + escaped(line) + "</li>\n";
   return section("A run of " + format_count(run->tokens) + " " + run->unit, text + "</ul>\n");
@@ -258,8 +258,10 @@ std::string summary(const Plan& plan, const Metrics& metrics) {
   text += "</div>\n<table class=\"facts\">\n";
   text += row("parallelism", fmt::format("TP {}, PP {}, CP {}, EP {}, DP {}, VP {}", form.tp, p.pp,
                                          form.cp, form.ep, form.dp, p.vp));
-  text += row("micro-batches", fmt::format("{} × {} {}", form.num_micro_batches, form.micro_batch,
-                                           form.micro_batch == "1" ? "sample" : "samples"));
+  text += row("micro-batches",
+              fmt::format("{} × {} {}{}", form.num_micro_batches, form.micro_batch,
+                          form.micro_batch == "1" ? "sample" : "samples",
+                          form.dp == "1" ? "" : " in each of " + form.dp + " replicas"));
   text += row("recomputation, ZeRO stage", fmt::format("{}, {}", form.recompute, form.zero));
   if (!form.offload.empty()) {
     double most_bytes = 0;
@@ -286,10 +288,10 @@ std::string html_report(const Plan& plan, const Alternatives& alternatives,
   const std::string unused = unused_text(plan);
   std::string text = page_head(plan.model + " on " + plan.system.name);
   text += fmt::format(
-      "<h1>{} on {}</h1>\n<p class=\"note\">{} parameters, {} devices{}, planner {}{}</p>\n",
+      "<h1>{} on {}</h1>\n<p class=\"note\">{} parameters, {} devices{}, {}{}</p>\n",
       escaped(plan.model), escaped(plan.system.name), format_count(plan.model_parameters),
       devices_used(plan), plan.trainer.name.empty() ? "" : ", run by " + escaped(plan.trainer.name),
-      escaped(plan.planner), unused.empty() ? "" : "; " + escaped(unused));
+      escaped(planner_words(plan)), unused.empty() ? "" : "; " + escaped(unused));
   text += notes_part(alternatives.notes);
   text += summary(plan, metrics);
   text += section("Plans", alternatives_section(plan, metrics, alternatives));

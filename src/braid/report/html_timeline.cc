@@ -12,6 +12,7 @@
 #include "braid/base/rounding.h"
 #include "braid/plan/names.h"
 #include "braid/plan/stage_context.h"
+#include "braid/report/heading.h"
 #include "braid/report/html_chart.h"
 #include "braid/report/html_lane.h"
 #include "braid/report/html_parts.h"
@@ -324,10 +325,10 @@ std::string timeline_page(const Plan& plan, const std::vector<std::string>& note
          fmt::format(
              "<h1>{} on {}</h1>\n<p class=\"note\">{} an iteration, of which {} bubble in the "
              "busiest stage; {} devices "
-             "in {} stages, planner {}, schedule {}</p>\n",
+             "in {} stages, {}, schedule {}</p>\n",
              escaped(plan.model), escaped(plan.system.name), seconds_text(metrics.iteration_time_s),
              seconds_text(metrics.bubble_s), devices_used(plan), plan.stages.size(),
-             escaped(plan.planner), schedule_text(plan)) +
+             escaped(planner_words(plan)), schedule_text(plan)) +
          notes_part(notes) + timeline_section(plan) + page_end();
 }
 
@@ -341,11 +342,11 @@ std::string timeline_page(const DrawnOrder& drawn, const std::string& schedule,
              "own "
              "schedule, of which the busiest device idles {}; at most {} in stage {}; {} devices "
              "in "
-             "{} stages, planner {}</p>\n",
+             "{} stages, {}</p>\n",
              escaped(plan.model), escaped(plan.system.name), seconds_text(order.iteration_time_s),
              schedule, seconds_text(order.idle_s), gib_text(order.peak_memory_bytes),
              order.tightest_stage + 1, devices_used(plan), plan.stages.size(),
-             escaped(plan.planner)) +
+             escaped(planner_words(plan))) +
          notes_part(notes) + charts(plan, drawn.timeline) + page_end();
 }
 
@@ -357,10 +358,10 @@ std::string measured_page(const Plan& plan, Timeline predicted, Timeline measure
   return page_head(plan.model + ", predicted and measured") +
          fmt::format(
              "<h1>{}: predicted for {}, and measured</h1>\n<p class=\"note\">{} an iteration "
-             "predicted, {} measured; {} devices in {} stages, planner {}, schedule {}</p>\n",
+             "predicted, {} measured; {} devices in {} stages, {}, schedule {}</p>\n",
              escaped(plan.model), escaped(plan.system.name), seconds_text(predicted_s),
              seconds_text(measured_s), devices_used(plan), plan.stages.size(),
-             escaped(plan.planner), schedule_text(plan)) +
+             escaped(planner_words(plan)), schedule_text(plan)) +
          notes_part(notes) + section("Predicted", passes_chart(plan, predicted)) +
          section("Measured", passes_chart(plan, measured)) + page_end();
 }

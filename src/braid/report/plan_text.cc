@@ -88,7 +88,8 @@ std::string memory_text(const Plan& plan, const Metrics& m) {
   const Chip& chip = chip_at(plan.system, plan.stages[m.tightest_stage].devices.front());
   const MemoryBreakdown& memory = m.tightest_memory;
   std::string text = fmt::format(
-      "Memory of the tightest stage, {} of {} ({:.1f} of {:.1f} GiB, {:.1f} GiB more kept free)\n",
+      "Memory of the tightest stage, {} of {}, and % of usable ({:.1f} of {:.1f} GiB, {:.1f} GiB "
+      "more kept free)\n",
       m.tightest_stage + 1, plan.stages.size(), memory.device_total() / kGiB,
       usable_bytes(chip) / kGiB, chip.reserved_bytes / kGiB);
   text += shares_text(memory_terms(memory), usable_bytes(chip), "GiB", kGiB);

@@ -36,12 +36,17 @@ std::vector<std::pair<std::string, std::string>> run_figures(const RunCosts& cos
           {"energy", costs.kwh ? energy_text(*costs.kwh) : kUnknown}};
 }
 
+std::vector<std::pair<std::string, std::string>> known_run_figures(const RunCosts& costs) {
+  auto figures = run_figures(costs);
+  std::erase_if(figures, [](const auto& figure) { return figure.second == kUnknown; });
+  return figures;
+}
+
 std::string run_costs_text(const RunCosts& costs) {
   std::string text =
       fmt::format("A run of {} {} ({} iteration{})\n", format_count(costs.tokens), costs.unit,
                   format_count(costs.iterations), costs.iterations == 1 ? "" : "s");
-  for (const auto& [name, value] : run_figures(costs)) {
-    if (value == kUnknown) continue;
+  for (const auto& [name, value] : known_run_figures(costs)) {
     text += fmt::format("  {:<14}{:>12}\n", name, value);
   }
   for (const std::string& assumption : costs.assumptions) text += "  " + assumption + "\n";
