@@ -456,8 +456,9 @@ function timeAxis(svg, x, top, width) {
 const kKinds = ["forward", "backward", "input gradients", "weight gradients", "send", "gradients", "shared gradients",
                 "parameters", "optimizer"];
 const kKindColours = ["forward", "backward", "backward", "weight", "send", "sync", "sync", "sync", "optimizer"];
-const kPartColours = [null, "#e08e3c", "#c9b037", "#a0522d", "#777777"];
+// Of the parts of a layer's time, names and the style's names of colours, which no pass or transfer has.
 const kPartNames = ["compute", "TP", "CP", "EP", "host memory"];
+const kPartColours = [null, "part-tp", "part-cp", "part-ep", "part-host"];
 
 // Events as the program's LaneWriter has written them.
 function decoded(lane, tick) {
@@ -487,7 +488,7 @@ function timeline(figure, data) {
   const lanes = Math.max(...rows.map((row) => row.lane)) + 1;
   const graph = rows.length > 1 ? 14 * lanes + 12 : 0;
   let layered = false;
-  const [passHeight, layerHeight, transferHeight] = [20, 17, 10];
+  const [passHeight, layerHeight, stripeHeight, transferHeight] = [20, 22, 5, 10];
   const rowHeight = () => passHeight + transferHeight + 6 + (layered ? layerHeight + 1 : 0);
   const left = () => graph + 44, right = (width) => width - 12;
 
@@ -518,6 +519,14 @@ function timeline(figure, data) {
   const hint = add(place, "p", {class: "note"});
   hint.textContent = "Drag to move; ctrl and the wheel, two fingers, or + and − zoom; point at a box to see what it is.";
   const said = add(figure, "p", {class: "note"});
+  const partKeys = add(figure, "div", {class: "keys", hidden: ""});
+  add(partKeys, "span", {}, "Layers below the passes; at the end of each a stripe of what is exposed of");
+  kPartNames.forEach((name, part) => {
+    if (part === 0 || !data.layers.costs.some((cost) => cost.some((times) => times[part] > 0))) return;
+    const key = add(partKeys, "span");
+    add(key, "i", {class: "key", style: `background:var(--${kPartColours[part]})`});
+    key.append(name);
+  });
 
   const layersOf = (row, event) => {
     const parts = {0: [0], 1: [1, 2, 3], 2: [1, 2], 3: [3]}[event.kind];
@@ -597,13 +606,13 @@ function timeline(figure, data) {
         layersOf(row, event).forEach((part, n) => {
           const at = top + passHeight + 1;
           const inside = box(part, at, layerHeight, value(n % 2 ? "layer2" : "layer"));
-          label(layerName(part.layer), inside, at, layerHeight, value("text"));
+          label(layerName(part.layer), inside, at, layerHeight - stripeHeight, value("text"));
           // Exposed collectives at the end of the layer's time.
           let end = part.end;
           for (let k = 4; k >= 1; --k) {
             const length = part.sums[k] / part.whole * (part.end - part.begin);
             if (length <= 0) continue;
-            box({begin: end - length, end}, at + layerHeight - 5, 5, kPartColours[k]);
+            box({begin: end - length, end}, at + layerHeight - stripeHeight, stripeHeight, value(kPartColours[k]));
             end -= length;
           }
         });
@@ -624,9 +633,8 @@ function timeline(figure, data) {
                                                                   1.5 * (view.end - view.begin));
     said.textContent =
         (narrow ? "Passes are too narrow here to be told apart: zoom in, or look at the start or the end. " : "") +
-        (data.sends_left_out > 0 ? `The ${data.sends_left_out} transfers between stages are too many to be drawn. ` : "") +
-        (layered ? "Layers below the passes: their exposed collectives are the stripes at the end of each " +
-                   "(orange TP, yellow CP, brown EP, grey host memory)." : "");
+        (data.sends_left_out > 0 ? `The ${data.sends_left_out} transfers between stages are too many to be drawn.` : "");
+    partKeys.hidden = !layered || partKeys.children.length === 1;
     sync();
   };
   const frame = (given) => {
@@ -648,7 +656,7 @@ function timeline(figure, data) {
       }
       svg.append("text").attr("x", left() - 8).attr("y", middle(r) + 4).attr("text-anchor", "end").text(row.stage);
     });
-    svg.append("text").attr("class", "row-name").attr("x", left() - 8).attr("y", height + 21).attr("text-anchor", "end").text("stage");
+    svg.append("text").attr("class", "row-name").attr("x", left() - 8).attr("y", height + 40).attr("text-anchor", "end").text("stage");
     paint();
   };
   canvas.addEventListener("pointermove", (event) => {
