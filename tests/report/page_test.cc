@@ -399,7 +399,27 @@ TEST(Html, StaysSmallForLongIterations) {
   p.num_micro_batches = 10000;
   const std::string whole = html_report(made_plan(p, 6));
   EXPECT_EQ(drawn(whole, EventKind::forward), 20000U);
-  EXPECT_LT(whole.size(), 600000U);
+  EXPECT_EQ(drawn(whole, EventKind::send), 20000U);
+  EXPECT_LT(whole.size(), 800000U);
+}
+
+// What is not drawn has no place in the legend.
+TEST(Html, LegendHasTransfersWhereTheyAreDrawn) {
+  Parallelism p = on_four_devices();
+  const std::string sending = "</i>sending</span>";
+  EXPECT_THAT(own_part(html_report(made_plan(p, 6))), HasSubstr(sending));
+  // Of a chain no more is sent than there are passes.
+  p.pp = 4;
+  p.dp = 1;
+  p.num_micro_batches = 7000;
+  Plan plan = made_plan(p, 6);
+  for (const auto& [from, to] : {std::pair(0, 5), {0, 6}, {3, 6}}) {
+    plan.profile.edges.push_back({from, to, 1e4});
+  }
+  const std::string page = html_report(plan);
+  EXPECT_EQ(drawn(page, EventKind::send), 0U);
+  EXPECT_GT(charts_of(page, "timeline").at(0)["sends_left_out"], 60000);
+  EXPECT_THAT(own_part(page), Not(HasSubstr(sending)));
 }
 
 // The figures are those of the terminal, to the letter.

@@ -24,8 +24,8 @@ namespace {
 
 constexpr std::size_t kMostRows = 32;  ///< Stages drawn.
 // Of more passes of all stages the first and the last are drawn, of more transfers none, of more
-// layers no names: a page stays below a megabyte.
-constexpr std::size_t kMostPasses = 60'000, kMostTransfers = 6'000, kMostNames = 2'000;
+// layers no names: a page stays below a megabyte and a half.
+constexpr std::size_t kMostPasses = 60'000, kMostTransfers = 60'000, kMostNames = 2'000;
 constexpr std::size_t kMostSamples = 60'000;  ///< Of memory, of all stages.
 constexpr double kTicks = 4e6;                ///< Of the whole timeline.
 
@@ -49,8 +49,8 @@ std::string key(const char* colour, const char* name) {
                      colour, name);
 }
 
-/// Which colour is what, of those that the timeline has.
-std::string keys_of(const Timeline& timeline, bool chunked) {
+/// Which colour is what, of those that the timeline has. `sends`: they are drawn.
+std::string keys_of(const Timeline& timeline, bool chunked, bool sends) {
   const auto has = [&](EventKind kind) {
     return std::any_of(timeline.events.begin(), timeline.events.end(),
                        [kind](const Event& event) { return event.kind == kind; });
@@ -61,7 +61,7 @@ std::string keys_of(const Timeline& timeline, bool chunked) {
     text += key("backward", "input gradients") + key("weight", "weight gradients");
   }
   if (has(EventKind::optimizer)) text += key("optimizer", "optimizer");
-  if (has(EventKind::send)) text += key("send", "sending");
+  if (sends) text += key("send", "sending");
   if (has(EventKind::gradient_sync) || has(EventKind::parameter_sync) ||
       has(EventKind::shared_gradient_sync)) {
     text += key("sync", "collectives of gradients and parameters");
@@ -142,24 +142,42 @@ Json layers_of(const Plan& plan, const std::vector<std::size_t>& drawn) {
   return {{"names", std::move(names)}, {"costs", std::move(costs)}, {"stages", std::move(stages)}};
 }
 
+/// Which events a page draws.
+struct DrawnPart {
+  std::vector<std::size_t> stages;  ///< In order.
+  std::vector<std::size_t> row_of;  ///< [stage]; at least stages.size() where it is not drawn.
+  std::optional<std::pair<double, double>> omitted_s;  ///< From when until when none are.
+  std::size_t sends = 0;                               ///< In the rest.
+
+  bool has(const Event& event) const {
+    return row_of[static_cast<std::size_t>(event.stage)] < stages.size() &&
+           event.end_s > event.start_s &&
+           (!omitted_s || event.end_s <= omitted_s->first || event.start_s >= omitted_s->second);
+  }
+  bool has_sends() const { return sends > 0 && sends <= kMostTransfers; }
+};
+
+DrawnPart drawn_part(const Plan& plan, const Timeline& timeline) {
+  DrawnPart part;
+  part.stages = drawn_stages(plan.stages.size());
+  part.row_of.assign(plan.stages.size(), plan.stages.size());
+  for (std::size_t r = 0; r < part.stages.size(); ++r) part.row_of[part.stages[r]] = r;
+  part.omitted_s = omitted_of(timeline, part.row_of, part.stages.size());
+  part.sends = static_cast<std::size_t>(std::count_if(
+      timeline.events.begin(), timeline.events.end(),
+      [&](const Event& event) { return event.kind == EventKind::send && part.has(event); }));
+  return part;
+}
+
 /// What the script of the page draws the passes from. Its axis ends with the timeline.
-Json passes_json(const Plan& plan, const Timeline& timeline, const std::vector<std::size_t>& drawn,
-                 const std::vector<std::size_t>& row_of,
-                 const std::optional<std::pair<double, double>>& omitted) {
+Json passes_json(const Plan& plan, const Timeline& timeline, const DrawnPart& part) {
+  const std::vector<std::size_t>& drawn = part.stages;
   const double tick_s = timeline.end_s / kTicks;
   std::vector<LaneWriter> passes(drawn.size(), LaneWriter(tick_s));
   std::vector<LaneWriter> transfers(drawn.size(), LaneWriter(tick_s));
-  const auto is_drawn = [&](const Event& event) {
-    return row_of[static_cast<std::size_t>(event.stage)] < drawn.size() &&
-           event.end_s > event.start_s &&
-           (!omitted || event.end_s <= omitted->first || event.start_s >= omitted->second);
-  };
-  const auto sends = static_cast<std::size_t>(std::count_if(
-      timeline.events.begin(), timeline.events.end(),
-      [&](const Event& event) { return event.kind == EventKind::send && is_drawn(event); }));
   for (const Event& event : timeline.events) {
-    if (!is_drawn(event) || (event.kind == EventKind::send && sends > kMostTransfers)) continue;
-    const std::size_t row = row_of[static_cast<std::size_t>(event.stage)];
+    if (!part.has(event) || (event.kind == EventKind::send && !part.has_sends())) continue;
+    const std::size_t row = part.row_of[static_cast<std::size_t>(event.stage)];
     (is_pass(event) ? passes : transfers)[row].add(event);
   }
   Json json = Json::object();
@@ -167,8 +185,8 @@ Json passes_json(const Plan& plan, const Timeline& timeline, const std::vector<s
   json["tick_s"] = tick_s;
   json["rounds"] = timeline.rounds;
   json["chunks"] = plan.parallel.vp;
-  json["sends_left_out"] = sends > kMostTransfers ? sends : 0;
-  if (omitted) json["omitted_s"] = {omitted->first, omitted->second};
+  json["sends_left_out"] = part.has_sends() ? 0 : part.sends;
+  if (part.omitted_s) json["omitted_s"] = {part.omitted_s->first, part.omitted_s->second};
   const StageGraphDrawing graph = stage_graph_drawing(plan, drawn);
   json["edges"] = graph.edges;
   json["stages"] = Json::array();
@@ -284,16 +302,14 @@ std::string counted_text(const Plan& plan, const Timeline& timeline) {
 
 /// The timeline and what to know of it.
 std::string passes_chart(const Plan& plan, const Timeline& timeline) {
-  const std::vector<std::size_t> drawn = drawn_stages(plan.stages.size());
-  std::vector<std::size_t> row_of(plan.stages.size(), plan.stages.size());
-  for (std::size_t r = 0; r < drawn.size(); ++r) row_of[drawn[r]] = r;
-  const auto omitted = omitted_of(timeline, row_of, drawn.size());
+  const DrawnPart part = drawn_part(plan, timeline);
+  const std::size_t rows = part.stages.size();
   return "<p class=\"note\">A row for each stage's first device: its passes, numbered by "
          "micro-batch, above what it sends and sums; " +
-         drawn_text(plan, timeline, drawn.size(), omitted) +
-         (drawn.size() > 1 ? ". On the left, which stage hands over to which.</p>\n" : ".</p>\n") +
-         keys_of(timeline, plan.parallel.vp > 1) +
-         chart("timeline", passes_json(plan, timeline, drawn, row_of, omitted));
+         drawn_text(plan, timeline, rows, part.omitted_s) +
+         (rows > 1 ? ". On the left, which stage hands over to which.</p>\n" : ".</p>\n") +
+         keys_of(timeline, plan.parallel.vp > 1, part.has_sends()) +
+         chart("timeline", passes_json(plan, timeline, part));
 }
 
 /// Timeline, memory and what to know of both.

@@ -520,7 +520,7 @@ function timeline(figure, data) {
   hint.textContent = "Drag to move; ctrl and the wheel, two fingers, or + and − zoom; point at a box to see what it is.";
   const said = add(figure, "p", {class: "note"});
   const partKeys = add(figure, "div", {class: "keys", hidden: ""});
-  add(partKeys, "span", {}, "Layers below the passes; at the end of each a stripe of what is exposed of");
+  add(partKeys, "span", {}, "Layers below the passes; at the end of each a stripe of what is exposed of:");
   kPartNames.forEach((name, part) => {
     if (part === 0 || !data.layers.costs.some((cost) => cost.some((times) => times[part] > 0))) return;
     const key = add(partKeys, "span");
@@ -580,9 +580,9 @@ function timeline(figure, data) {
     timeAxis(svg, x, height + 4, width);
     const c = brush(canvas, width, height, left(), right(width));
     const value = colours();
-    const box = (event, top, tall, fill) => {
+    const box = (event, top, tall, fill, least = 0.3) => {
       const x0 = x(event.begin);
-      const wide = Math.max(0.3, x(event.end) - x0 - Math.min(0.6, 0.1 * (x(event.end) - x0)));
+      const wide = Math.max(least, x(event.end) - x0 - Math.min(0.6, 0.1 * (x(event.end) - x0)));
       c.fillStyle = fill;
       c.fillRect(x0, top, wide, tall);
       return {x0, wide};
@@ -618,9 +618,11 @@ function timeline(figure, data) {
         });
       }
       const below = top + passHeight + 1 + (layered ? layerHeight + 1 : 0);
-      for (let i = from(row.transfers, view.begin, row.longest); i < row.transfers.length &&
-           row.transfers[i].begin < view.end; ++i) {
-        box(row.transfers[i], below, transferHeight, value(kKindColours[row.transfers[i].kind]));
+      const first = from(row.transfers, view.begin, row.longest), last = from(row.transfers, view.end, 0);
+      // A few are all to be seen; of very many that their colour is as pale as their time is little.
+      const least = last - first > (right(width) - left()) / 2 ? 0 : 0.3;
+      for (let i = first; i < row.transfers.length && row.transfers[i].begin < view.end; ++i) {
+        box(row.transfers[i], below, transferHeight, value(kKindColours[row.transfers[i].kind]), least);
       }
     });
     if (data.omitted_s) {
