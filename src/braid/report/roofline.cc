@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <iterator>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "braid/report/html_parts.h"
+#include "braid/report/plot_labels.h"
 
 namespace braid {
 namespace {
@@ -18,7 +19,6 @@ namespace {
 constexpr double kPlotWidth = 760, kPlotHeight = 460;
 constexpr double kPlotLeft = 92, kPlotRight = 32, kPlotTop = 46, kPlotBottom = 88;
 constexpr std::size_t kMostLabels = 24;  ///< Partitions that are numbered and listed.
-constexpr double kDigit = 7.2;           ///< A digit of 12 px, in any usual font.
 // Of the list below the plot; letters are narrower than digits on average, and wide ones wider.
 constexpr double kListLine = 17, kListIndent = 34;
 constexpr std::size_t kListLetters = 96, kMostListLines = 3;
@@ -57,117 +57,11 @@ Axes axes_of(const std::vector<Mark>& marks, double peak, double slope) {
           std::floor(std::log10(least_y / 2)), std::ceil(std::log10(peak * 1.3))};
 }
 
-/// A part of the picture.
-struct Box {
-  double left = 0, top = 0, right = 0, bottom = 0;
-  bool touches(const Box& other) const {
-    return left < other.right && other.left < right && top < other.bottom && other.top < bottom;
-  }
-};
-
-/// A line of text in 12 px whose base line begins at (x, y).
-Box text_box(double x, double y, std::size_t letters) {
-  constexpr double kAbove = 10, kBelow = 3, kBeside = 3;
-  return {x - kBeside, y - kAbove, x + kDigit * static_cast<double>(letters) + kBeside, y + kBelow};
-}
-
-Box mark_box(const Axes& axes, const Mark& mark) {
+PlotBox mark_box(const Axes& axes, const Mark& mark) {
   constexpr double kRadius = 5;
   const double x = axes.x(mark.intensity), y = axes.y(mark.rate);
   return {x - kRadius, y - kRadius, x + kRadius, y + kRadius};
 }
-
-/// The label of marks that lie too close together for one each.
-struct Label {
-  double x = 0, y = 0;                  ///< Left end of the base line.
-  std::vector<std::size_t> partitions;  ///< Ascending, each once.
-
-  /// "2–4, 6", counted from 1.
-  std::string text() const {
-    std::string all;
-    for (std::size_t i = 0; i < partitions.size();) {
-      std::size_t last = i;
-      while (last + 1 < partitions.size() && partitions[last + 1] == partitions[last] + 1) ++last;
-      all += fmt::format("{}{}", all.empty() ? "" : ", ", partitions[i] + 1);
-      if (last > i) all += fmt::format("{}{}", last == i + 1 ? ", " : "–", partitions[last] + 1);
-      i = last + 1;
-    }
-    return all;
-  }
-  Box box() const { return text_box(x, y, text().size()); }
-};
-
-/// Puts a number beside each mark, where it lies on no other number, mark or text.
-class Labels {
- public:
-  Labels(const Axes& axes, const std::vector<Mark>& marks, std::vector<Box> taken)
-      : axes_(axes), taken_(std::move(taken)) {
-    for (const Mark& mark : marks) taken_.push_back(mark_box(axes, mark));
-  }
-
-  void add(const Mark& mark) {
-    const double x = axes_.x(mark.intensity), y = axes_.y(mark.rate);
-    Label label{0, 0, {mark.partition}};
-    const double width = kDigit * static_cast<double>(label.text().size());
-    constexpr double kBeside = 7, kBelow = 14, kAbove = -7;
-    for (const double left : {x + kBeside, x - kBeside - width, x - width / 2}) {
-      for (const double base : {y + kBelow, y + kAbove}) {
-        label.x = left;
-        label.y = base;
-        if (is_free(label.box())) {
-          labels_.push_back(std::move(label));
-          return;
-        }
-      }
-    }
-    label.x = x + kBeside;
-    label.y = y + kBelow;
-    join(std::move(label));
-  }
-
-  const std::vector<Label>& all() const { return labels_; }
-
- private:
-  bool is_free(const Box& box) const {
-    const bool inside = box.left >= kPlotLeft && box.right <= kPlotWidth - 2 &&
-                        box.top >= kPlotTop && box.bottom <= kPlotHeight - kPlotBottom;
-    return inside &&
-           std::none_of(taken_.begin(), taken_.end(),
-                        [&](const Box& other) { return box.touches(other); }) &&
-           std::none_of(labels_.begin(), labels_.end(),
-                        [&](const Label& other) { return box.touches(other.box()); });
-  }
-
-  /// Together with the labels that it would lie on.
-  void join(Label label) {
-    for (std::size_t i = 0; i < labels_.size();) {
-      const double width = kDigit * static_cast<double>(label.text().size());
-      label.x = std::min(label.x, kPlotWidth - 4 - width);
-      label.y = std::min(label.y, kPlotHeight - kPlotBottom - 4);
-      if (!labels_[i].box().touches(label.box())) {
-        ++i;
-        continue;
-      }
-      label.x = std::max(label.x, labels_[i].x);
-      label.y = std::max(label.y, labels_[i].y);
-      std::vector<std::size_t> both;
-      std::set_union(label.partitions.begin(), label.partitions.end(),
-                     labels_[i].partitions.begin(), labels_[i].partitions.end(),
-                     std::back_inserter(both));
-      label.partitions = std::move(both);
-      labels_.erase(labels_.begin() + static_cast<std::ptrdiff_t>(i));
-      i = 0;
-    }
-    const double width = kDigit * static_cast<double>(label.text().size());
-    label.x = std::min(label.x, kPlotWidth - 4 - width);
-    label.y = std::min(label.y, kPlotHeight - kPlotBottom - 4);
-    labels_.push_back(std::move(label));
-  }
-
-  const Axes& axes_;
-  std::vector<Box> taken_;
-  std::vector<Label> labels_;
-};
 
 /// The kernels of each partition, in model order.
 std::vector<std::vector<std::string>> kernels_of(const DataflowPlan& plan) {
@@ -177,6 +71,62 @@ std::vector<std::vector<std::string>> kernels_of(const DataflowPlan& plan) {
         plan.work.kernels[i].name);
   }
   return names;
+}
+
+/// What the names of all kernels begin with: "block0.".
+std::string common_start(const std::vector<std::vector<std::string>>& kernels) {
+  std::optional<std::string> start;
+  for (const std::vector<std::string>& partition : kernels) {
+    for (const std::string& name : partition) {
+      if (!start)
+        start = name.substr(0, name.rfind('.') == std::string::npos ? 0 : name.rfind('.') + 1);
+      while (name.compare(0, start->size(), *start) != 0) {
+        start->pop_back();
+        while (!start->empty() && start->back() != '.') start->pop_back();
+      }
+    }
+  }
+  return start.value_or("");
+}
+
+/// "3 attention.core.scores +6": the partition's number, its first kernel and how many there are
+/// more.
+std::string partition_name(std::size_t partition, const std::vector<std::string>& kernels,
+                           const std::string& start) {
+  constexpr std::size_t kMostLetters = 24;
+  std::string text = fmt::format("{}", partition + 1);
+  if (kernels.empty()) return text;
+  text += " " + kernels.front().substr(start.size(), kMostLetters);
+  return kernels.size() > 1 ? fmt::format("{} +{}", text, kernels.size() - 1) : text;
+}
+
+/// A label for each place that marks are at: what lies on one spot shares it. Names where all of
+/// them have room, else numbers.
+std::vector<LabelledSpot> labelled_spots(const Axes& axes, const std::vector<Mark>& marks,
+                                         const std::vector<std::vector<std::string>>& kernels) {
+  constexpr double kSame = 1;  ///< Pixels.
+  constexpr std::size_t kMostNamed = 12;
+  const std::string start = common_start(kernels);
+  std::vector<LabelledSpot> spots;
+  for (const Mark& mark : marks) {
+    if (mark.partition >= kMostLabels) continue;
+    const double x = axes.x(mark.intensity), y = axes.y(mark.rate);
+    auto spot = std::find_if(spots.begin(), spots.end(), [&](const LabelledSpot& other) {
+      return std::abs(other.x - x) < kSame && std::abs(other.y - y) < kSame;
+    });
+    if (spot == spots.end()) spot = spots.insert(spot, {x, y, {"", ""}});
+    const std::string names[] = {partition_name(mark.partition, kernels[mark.partition], start),
+                                 fmt::format("{}", mark.partition + 1)};
+    for (std::size_t i = 0; i < 2; ++i) {
+      spot->texts[i] += (spot->texts[i].empty() ? "" : ", ") + names[i];
+    }
+  }
+  for (LabelledSpot& spot : spots) {
+    if (kernels.size() > kMostNamed || spot.texts[0] == spot.texts[1]) {
+      spot.texts.erase(spot.texts.begin());
+    }
+  }
+  return spots;
 }
 
 /// Names in lines of so many letters at most; of very many the first, and how many there are more.
@@ -269,7 +219,7 @@ std::string slope_line(const Axes& axes, double bytes_per_s, double peak, const 
 /// `taken`: where other texts of the plot are.
 std::string marks_svg(const Axes& axes, const std::vector<Mark>& marks,
                       const std::vector<std::vector<std::string>>& kernels,
-                      const std::vector<Box>& taken) {
+                      std::vector<PlotBox> taken) {
   std::string svg;
   for (const Mark& mark : marks) {
     const double x = axes.x(mark.intensity), y = axes.y(mark.rate);
@@ -286,15 +236,19 @@ std::string marks_svg(const Axes& axes, const std::vector<Mark>& marks,
                      "<circle class=\"memory\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\">{}</circle>\n",
                      x, y, hover);
   }
-  Labels labels(axes, marks, taken);
-  for (const Mark& mark : marks) {
-    if (mark.partition < kMostLabels) labels.add(mark);
+  for (const Mark& mark : marks) taken.push_back(mark_box(axes, mark));
+  const PlotBox plot{kPlotLeft, kPlotTop, kPlotWidth - 2, kPlotHeight - kPlotBottom};
+  std::string texts;
+  for (const PlotLabel& label : placed_labels(labelled_spots(axes, marks, kernels), plot, taken)) {
+    if (label.has_leader) {
+      svg += fmt::format(
+          "<line class=\"leader\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>\n",
+          label.mark_x, label.mark_y, label.end_x, label.end_y);
+    }
+    texts += fmt::format("<text class=\"label\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", label.x,
+                         label.y, escaped(label.text));
   }
-  for (const Label& label : labels.all()) {
-    svg += fmt::format("<text class=\"label\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", label.x,
-                       label.y, label.text());
-  }
-  return svg;
+  return svg + texts;
 }
 
 }  // namespace
@@ -328,10 +282,13 @@ std::string roofline_svg(const DataflowPlan& plan) {
       "<style>text{{font:12px sans-serif;fill:#222}}.head{{font-size:15px;font-weight:600}}"
       ".back{{fill:#fff}}.grid{{stroke:#ddd}}.roof{{stroke:#222;stroke-width:2}}"
       ".dram{{stroke:#1f6fb2;stroke-width:2}}.links{{stroke:#c8551b;stroke-width:2}}"
-      ".memory{{fill:#1f6fb2}}.network{{fill:#c8551b}}.label{{font-weight:600}}"
+      ".memory{{fill:#1f6fb2}}.network{{fill:#c8551b}}.memory,.network{{stroke:#fff}}"
+      ".label{{font-weight:600;paint-order:stroke;stroke:#fff;stroke-width:3}}"
+      ".leader{{stroke:#222}}"
       "@media(prefers-color-scheme:dark){{text{{fill:#dfe6ee}}.back{{fill:#15191e}}"
       ".grid{{stroke:#333c47}}.roof{{stroke:#dfe6ee}}.dram{{stroke:#6cb0ea}}.memory{{fill:#6cb0ea}}"
-      ".links{{stroke:#f0915a}}.network{{fill:#f0915a}}}}</style>\n"
+      ".links{{stroke:#f0915a}}.network{{fill:#f0915a}}.memory,.network,.label{{stroke:#15191e}}"
+      ".leader{{stroke:#dfe6ee}}}}</style>\n"
       "<rect class=\"back\" width=\"{0}\" height=\"{1}\"/>\n"
       "<text class=\"head\" x=\"{2}\" y=\"26\">Roofline of {3} partition{4} on one chip</text>\n",
       kPlotWidth, kPlotHeight + list.height, kPlotLeft, partitions.size(),
@@ -346,10 +303,9 @@ std::string roofline_svg(const DataflowPlan& plan) {
       axes.y(peak) - 6, peak_text);
   svg += slope_line(axes, dram, peak, "dram");
   if (network > 0) svg += slope_line(axes, network, peak, "links");
-  const double peak_width = kDigit * static_cast<double>(peak_text.size());
-  svg += marks_svg(
-             axes, marks, kernels,
-             {text_box(kPlotWidth - kPlotRight - peak_width, axes.y(peak) - 6, peak_text.size())}) +
+  const double peak_width = text_box(0, 0, peak_text).right;
+  svg += marks_svg(axes, marks, kernels,
+                   {text_box(kPlotWidth - kPlotRight - peak_width, axes.y(peak) - 6, peak_text)}) +
          list.svg;
   svg += fmt::format(
       "<text class=\"axis-name\" x=\"{}\" y=\"{}\" text-anchor=\"middle\">intensity, operations "

@@ -10,8 +10,9 @@ namespace braid {
 /// logarithmic, with the chip's peak, the slope of DRAM and that of the network as the mapping's
 /// messages use it. Each partition is two marks at its throughput: a disc at its operations per
 /// byte of DRAM traffic, a square at those per byte sent (DFModel, figure 18). Partitions without
-/// traffic of a kind have no mark of it. Marks are numbered, those that lie close together once,
-/// and the kernels of each number stand below. Light or dark as the viewer is. Needs a mapping.
+/// traffic of a kind have no mark of it. Each mark has its partition's number and, of few, its
+/// first kernel; those on one spot share a label, lines lead to labels that are not near. The
+/// kernels of each number stand below. Light or dark as the viewer is. Needs a mapping.
 std::string roofline_svg(const DataflowPlan& plan);
 
 }  // namespace braid
