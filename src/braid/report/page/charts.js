@@ -757,8 +757,10 @@ function memory(figure, data) {
     body.append("path").attr("d", path).attr("fill", moving[1]);
     if (bounded) {
       const at = y(stage.usable_bytes / 2 ** 30);
-      body.append("line").attr("class", "limit").attr("x1", kMargin.left).attr("x2", width - kMargin.right)
-          .attr("y1", at).attr("y2", at);
+      for (const line of ["limit-back", "limit"]) {
+        body.append("line").attr("class", line).attr("x1", kMargin.left).attr("x2", width - kMargin.right)
+            .attr("y1", at).attr("y2", at);
+      }
       body.append("text").attr("class", "limit-name").attr("x", width - kMargin.right - 4).attr("y", at - 5)
           .attr("text-anchor", "end").text(`usable: ${GiB(stage.usable_bytes)}`);
     }
