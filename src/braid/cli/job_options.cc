@@ -311,7 +311,7 @@ void limit_memory(const std::string& text, System& system) {
   }
   for (DeviceGroup& group : system.groups) {
     Chip& chip = group.chip;
-    chip.memory.bytes = std::min(chip.memory.bytes, *bytes + chip.reserved_bytes);
+    chip.reserved_bytes = std::max(chip.reserved_bytes, chip.memory.bytes - *bytes);
   }
 }
 

@@ -5,35 +5,60 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "braid/base/infinity.h"
 #include "braid/base/quantity.h"
 #include "braid/plan/stage_context.h"
 #include "braid/report/html_parts.h"
 #include "braid/report/plan_text.h"
+#include "braid/system/defaults.h"
+#include "braid/system/links.h"
 #include "braid/trust/ratios.h"
 
 namespace braid {
 namespace {
 
-/// `usable_bytes`: of a device of the tightest stage.
-std::string memory_line(const Confidence& confidence, const Metrics& metrics, double usable_bytes,
-                        const std::string& trainer) {
+/// Of a stage's devices, the least that one can hold, whatever the user lets plans use of it.
+double room_bytes_of_stage(const Plan& plan, std::size_t stage) {
+  double least = kInfinity;
+  const Chip* last = nullptr;
+  for (const std::int64_t device : plan.stages[stage].devices) {
+    const Chip& chip = chip_at(plan.system, device);
+    if (&chip == std::exchange(last, &chip)) continue;
+    least = std::min(least, chip.memory.bytes - usual_reserve_bytes(chip));
+  }
+  return least;
+}
+
+/// "74 GiB": what plans may use so that `ratio` times as much is within `room_bytes`.
+std::string limit_text(double room_bytes, double ratio) {
+  const double unit = room_bytes / ratio >= kGiB ? kGiB : kGiB / 1024;
+  return fmt::format("{:.0f} {}", std::floor(room_bytes / ratio / unit),
+                     unit == kGiB ? "GiB" : "MiB");
+}
+
+std::string memory_line(const Confidence& confidence, const Plan& plan, const Metrics& metrics) {
+  const std::string& trainer = plan.trainer.name;
   if (!confidence.memory) {
     return "memory: no interval, as too few peaks were measured" +
            (trainer.empty() ? "" : " with " + trainer);
   }
   const double most_bytes = metrics.peak_memory_bytes * confidence.memory->high;
-  const bool may_not_fit = metrics.peak_memory_bytes <= usable_bytes && most_bytes > usable_bytes;
+  const std::size_t stage = metrics.tightest_stage;
+  const double room_bytes = room_bytes_of_stage(plan, stage);
+  const bool may_not_fit =
+      metrics.peak_memory_bytes <= usable_bytes_of_stage(plan, stage) && most_bytes > room_bytes;
   return fmt::format(
       "memory: {}, from {} by {}{}",
       memory_range_text(metrics.peak_memory_bytes * confidence.memory->low, most_bytes),
       confidence.memory_from, trainer,
-      may_not_fit ? fmt::format("; of {:.1f} GiB, so it may not fit: --max-memory "
-                                "leaves room",
-                                usable_bytes / kGiB)
+      may_not_fit ? fmt::format("; the device has {:.1f} GiB, so it may not fit: "
+                                "--max-memory '{}' leaves room",
+                                room_bytes / kGiB, limit_text(room_bytes, confidence.memory->high))
                   : "");
 }
 
@@ -76,10 +101,7 @@ std::vector<std::string> confidence_lines(const Candidate& candidate) {
   if (!confidence || !confidence->time) return {};
   std::vector<std::string> lines;
   lines.push_back("time: " + interval_text(*confidence, candidate.metrics));
-  lines.push_back(
-      memory_line(*confidence, candidate.metrics,
-                  usable_bytes_of_stage(candidate.plan, candidate.metrics.tightest_stage),
-                  candidate.plan.trainer.name));
+  lines.push_back(memory_line(*confidence, candidate.plan, candidate.metrics));
   if (!confidence->beyond.empty()) {
     lines.push_back(
         fmt::format("beyond what was measured: {}", fmt::join(confidence->beyond, "; ")));

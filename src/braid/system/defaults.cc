@@ -8,6 +8,7 @@
 
 namespace braid {
 
+std::span<const EmbeddedFile> embedded_chips();
 std::span<const EmbeddedFile> embedded_clusters();
 
 Efficiency default_efficiency(ChipExecution execution) {
@@ -23,6 +24,17 @@ Efficiency default_efficiency(ChipExecution execution) {
     efficiency.overlap_loss = 0.15;
   }
   return efficiency;
+}
+
+double usual_reserve_bytes(const Chip& chip) {
+  double usual_bytes = kReservedShare * chip.memory.bytes;
+  for (const EmbeddedFile& file : embedded_chips()) {
+    if (file.name != chip.name) continue;
+    usual_bytes =
+        read_chip(Document::parse(file.text, Document::Syntax::yaml, std::string(file.file)).root())
+            .reserved_bytes;
+  }
+  return std::min(chip.reserved_bytes, usual_bytes);
 }
 
 std::optional<ReferenceCluster> reference_cluster(const std::string& chip) {

@@ -29,6 +29,11 @@ Efficiency default_efficiency(ChipExecution execution);
 /// Share of a device's memory that no plan may use.
 inline constexpr double kReservedShare = 0.038;
 
+/// What a chip keeps of its memory for itself, where a user may keep more of it free: what the
+/// catalogue says of a chip of that name, else the usual share; never more than it does keep. Cost:
+/// reads one file of the catalogue.
+double usual_reserve_bytes(const Chip& chip);
+
 /// What the catalogue says of the machine that a chip is in: the first cluster, by name, of that
 /// chip alone.
 struct ReferenceCluster {
