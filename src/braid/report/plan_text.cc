@@ -78,7 +78,8 @@ std::string sureness_text(const Candidate& best) {
 std::string placeholders_note(const Plan& plan) {
   if (!plan.trainer.does.gradient_placeholders) return "";
   return fmt::format(
-      "weights: with an empty tensor of each weight's shape, which {} hands on as its gradient\n",
+      "weights: with a placeholder of each weight's shape, which {} hands on in place of its "
+      "gradient\n",
       plan.trainer.name);
 }
 
@@ -207,7 +208,8 @@ std::string stages_text(const Plan& plan) {
          (own_orders ? "in flight: micro-batches that a stage has begun and not ended, at most\n"
                      : "") +
          (uniform && is_in_model_order(plan)
-              ? fmt::format("As braid evaluate takes it: --layout {}\n",
+              ? fmt::format("As braid evaluate takes it: --pp {}{} --layout {}\n", plan.parallel.pp,
+                            plan.parallel.vp > 1 ? fmt::format(" --vp {}", plan.parallel.vp) : "",
                             layout_text(layer_counts(plan)))
               : "");
 }

@@ -109,9 +109,10 @@ void set_host(const Value& value, std::int64_t devices_per_node, Reference& refe
     chip.host = reference.cluster()->host;
     system.provenance.push_back(
         {"host",
-         fmt::format("left out: {} a device at {}, as in {} (host: none for none)",
-                     format_bytes(chip.host->bytes), format_bytes_per_s(chip.host->bytes_per_s),
-                     reference.cluster()->name),
+         fmt::format(
+             "left out: {} a device at {}, as in {} (write `host: none` where there is none)",
+             format_bytes(chip.host->bytes), format_bytes_per_s(chip.host->bytes_per_s),
+             reference.cluster()->name),
          true});
   }
 }

@@ -43,7 +43,7 @@ std::string searched_space(const SpaceLimits& limits, const SpaceOptions& option
   }
   std::string text = and_list(parts, "; ");
   return text + (parts.size() == 1 ? ", and" : "; and") +
-         " what differs from the best of these in one thing";
+         " every plan one setting away from the best of these";
 }
 
 }  // namespace braid
