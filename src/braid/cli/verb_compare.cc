@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "braid/base/and_list.h"
 #include "braid/base/error.h"
 #include "braid/base/file.h"
 #include "braid/base/folder.h"
@@ -36,6 +37,7 @@
 #include "braid/report/plan_assumptions.h"
 #include "braid/report/plan_text.h"
 #include "braid/report/plans_table.h"
+#include "braid/report/recommendation_text.h"
 #include "braid/report/run_costs_text.h"
 #include "braid/report/table.h"
 #include "braid/schedule/timeline.h"
@@ -290,6 +292,18 @@ std::string compare_legend(const std::vector<Compared>& all) {
          marks_legend(rows, /*schedules=*/false);
 }
 
+/// Whose plans keep something in host memory, as a line; empty where none do.
+std::string offload_note(std::span<const Compared> planned) {
+  std::vector<std::string> keep;
+  for (const Compared& compared : planned) {
+    const Candidate* best = best_of(compared);
+    if (best != nullptr && !offload_text(best->plan).empty()) keep.push_back(compared.name);
+  }
+  if (keep.empty()) return "";
+  return fmt::format("{} {} something in host memory: --no-offload plans without.\n",
+                     and_list(keep), keep.size() == 1 ? "keeps" : "keep");
+}
+
 std::string heading(const LoadedJob& loaded) {
   std::string text =
       fmt::format("{} on {}: {}; global batch {}", model_of(loaded), loaded.system.name,
@@ -411,7 +425,8 @@ int run(CompareOptions options) {
     fmt::print("{}", to_text(to_json(loaded, all, chosen.left_out)));
     return any ? kFound : kInfeasible;
   }
-  fmt::print("{}{}{}\n", heading(loaded), compare_table(all), compare_legend(all));
+  fmt::print("{}{}{}{}\n", heading(loaded), compare_table(all), compare_legend(all),
+             offload_note(planned));
   std::string reasons;
   for (const Compared& compared : all) {
     const std::string reason = complaint(compared);

@@ -14,6 +14,7 @@
 #include "braid/report/heading.h"
 #include "braid/report/plan_text.h"
 #include "braid/report/plans_table.h"
+#include "braid/report/recommendation_text.h"
 #include "braid/report/run_costs_text.h"
 #include "braid/report/table.h"
 #include "braid/report/terms.h"
@@ -51,6 +52,17 @@ std::string beside_best(double share, bool fits, bool proven) {
                      100 * more);
 }
 
+/// That somebody who would rather not use host memory can do without, and may get it from
+/// `braid plan`.
+std::string offload_note(const Candidate& best) {
+  const std::string kept = offload_text(best.plan);
+  if (kept.empty()) return "";
+  return fmt::format(
+      "The best is the fastest plan, which braid plan need not recommend: it keeps {} "
+      "(--no-offload: nothing there).\n",
+      kept);
+}
+
 std::string verdict(const ConfigurationEvaluation& evaluation) {
   const Metrics& mine = evaluation.mine.candidate.metrics;
   std::string text;
@@ -66,6 +78,7 @@ std::string verdict(const ConfigurationEvaluation& evaluation) {
     const double share = 1 - best->metrics.iteration_time_s / mine.iteration_time_s;
     text +=
         beside_best(share, evaluation.mine.fits(), evaluation.search->status == Status::optimal);
+    text += offload_note(*best);
     if (evaluation.unusual_trainer) {
       text += fmt::format(
           "The best is run with your other settings of {}, which are not the usual ones: "

@@ -9,6 +9,7 @@
 
 #include "braid/base/quantity.h"
 #include "braid/report/form_text.h"
+#include "braid/report/plans_table.h"
 
 namespace braid {
 namespace {
@@ -53,7 +54,26 @@ std::string without_text(double without_s, double with_s, bool of_all) {
                      100 * (without_s / with_s - 1));
 }
 
+/// How long the fastest takes, where another is recommended.
+std::string fastest_text(const Outcome& outcome, const Candidate& fastest) {
+  const std::string time = four_figures(fastest.metrics.iteration_time_s);
+  const bool looks_alike =
+      time == four_figures(outcome.candidates.front().metrics.iteration_time_s);
+  const std::string with = degrees_text(fastest.plan);
+  if (looks_alike) {
+    return fmt::format("To four figures the fastest, with {}, takes no less: --fastest gives that.",
+                       with);
+  }
+  return fmt::format("The fastest takes {} s, {:.2g} % less, with {}: --fastest gives that.", time,
+                     100 * gain_of_fastest(outcome), with);
+}
+
 }  // namespace
+
+std::string offload_text(const Plan& plan) {
+  const std::string offload = form_text(plan).offload;
+  return offload.empty() ? "" : offload_words(offload) + " in host memory";
+}
 
 double gain_of_fastest(const Outcome& outcome) {
   return 1 - fastest_of(outcome).metrics.iteration_time_s /
@@ -61,23 +81,25 @@ double gain_of_fastest(const Outcome& outcome) {
 }
 
 std::string recommendation_text(const Outcome& outcome) {
-  if (!outcome.recommendation) return "";
-  const Recommendation& why = *outcome.recommendation;
+  if (outcome.candidates.empty()) return "";
+  const Candidate& first = outcome.candidates.front();
   std::string text;
-  if (why.fastest) {
-    text += fmt::format(
-        "Recommended as the easiest to run of {} nearly as fast: {}. The fastest takes {} s, "
-        "{:.2g} % less, with {}: --fastest gives that.\n",
-        why.of_all ? "all plans that are" : "the tried plans that are",
-        reason_text(why.ease, why.ease_of_fastest),
-        four_figures(why.fastest->metrics.iteration_time_s), 100 * gain_of_fastest(outcome),
-        degrees_text(why.fastest->plan));
+  if (outcome.recommendation) {
+    const Recommendation& why = *outcome.recommendation;
+    if (why.fastest) {
+      text += fmt::format("Recommended as the easiest to run of {} nearly as fast: {}. {}\n",
+                          why.of_all ? "all plans that are" : "the tried plans that are",
+                          reason_text(why.ease, why.ease_of_fastest),
+                          fastest_text(outcome, *why.fastest));
+    }
+    if (why.ease.offload && why.without_offload_s) {
+      return text +
+             without_text(*why.without_offload_s, first.metrics.iteration_time_s, why.of_all);
+    }
   }
-  if (why.ease.offload && why.without_offload_s) {
-    text += without_text(*why.without_offload_s,
-                         outcome.candidates.front().metrics.iteration_time_s, why.of_all);
-  }
-  return text;
+  const std::string kept = offload_text(first.plan);
+  if (kept.empty()) return text;
+  return text + fmt::format("This plan keeps {}: --no-offload plans without.\n", kept);
 }
 
 }  // namespace braid
