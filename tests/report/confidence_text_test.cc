@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -62,6 +63,31 @@ TEST(ConfidenceText, TheLimitThatItNamesLeavesRoom) {
   const double limit_bytes = std::stod(said.substr(at + before.size())) * kGiB;
   EXPECT_GT(limit_bytes, 0.9 * room_bytes);
   EXPECT_THAT(lines_of(filling(limit_bytes, limit_bytes)), Not(HasSubstr("may not")));
+}
+
+TEST(ConfidenceText, SaysInWhatFormTheNearestRunsWere) {
+  const Candidate candidate = filling(kGiB, 2 * kGiB);
+  const auto confidence = confidence_of(candidate.plan, candidate.metrics);
+  ASSERT_TRUE(confidence);
+  ASSERT_FALSE(confidence->nearest.empty());
+  const std::string said = lines_of(candidate);
+  for (const RunError& run : confidence->nearest) {
+    std::string form = " by " + run.traits.trainer + ", " + run.traits.format;
+    if (run.traits.tp > 1) form += fmt::format(", TP {}", run.traits.tp);
+    if (run.traits.cp > 1) form += fmt::format(", CP {}", run.traits.cp);
+    if (run.traits.pp > 1) form += fmt::format(", PP {}", run.traits.pp);
+    EXPECT_THAT(said, HasSubstr(form));
+  }
+}
+
+TEST(ConfidenceText, SaysOfTheTimesShownHowFarOffTheirRatiosMayBe) {
+  std::vector<Candidate> candidates(3, filling(kGiB, 2 * kGiB));
+  candidates[1].metrics.iteration_time_s = 1.001;
+  candidates[2].metrics.iteration_time_s = 100;
+  EXPECT_THAT(not_told_apart_text(candidates),
+              testing::MatchesRegex("Plan 2 may turn out faster than the first when measured: "
+                                    "ratios of these times may be off by [0-9]+ % .80 % "
+                                    "interval.; see braid tune.\n"));
 }
 
 }  // namespace

@@ -562,7 +562,7 @@ TEST(PlanText, PartsOfTheTimeAreShownAndLinesFit) {
   EXPECT_THAT(text, HasSubstr("50.0 %"));  // the gap
   EXPECT_THAT(text, HasSubstr("compute"));
   EXPECT_THAT(text, HasSubstr("pipeline bubble"));
-  EXPECT_LE(width_of(text), 140U);
+  EXPECT_LE(width_of(text), 150U);
 }
 
 TEST(PlanText, SaysWhichStageMissesHowMuch) {

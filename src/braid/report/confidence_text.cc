@@ -67,12 +67,23 @@ std::optional<ErrorInterval> ratio_of(const Candidate& a, const Candidate& b) {
   return ratio_interval(traits_of(a.plan, a.metrics), traits_of(b.plan, b.metrics), ratio_errors());
 }
 
+/// "fp8, TP 2, PP 4, DP 8": degrees of 1 are left out.
+std::string form_of_run(const JobTraits& run) {
+  std::string text = run.format;
+  for (const auto& [name, degree] :
+       {std::pair{"TP", run.tp}, {"CP", run.cp}, {"PP", run.pp}, {"EP", run.ep}, {"DP", run.dp}}) {
+    if (degree > 1) text += fmt::format(", {} {:.0f}", name, degree);
+  }
+  return text;
+}
+
 std::string run_text(const RunError& run) {
   const double longer = std::exp(run.error) - 1;
   return fmt::format(
-      "{} ({} parameters) on {:.0f} {} by {} (dataset {}): {:.1f} % {} than predicted", run.model,
-      format_count(run.traits.parameters), run.traits.devices, run.traits.chip, run.traits.trainer,
-      run.source, 100 * std::abs(longer), longer < 0 ? "shorter" : "longer");
+      "{} ({} parameters) on {:.0f} {} by {}, {} (dataset {}): {:.1f} % {} than predicted",
+      run.model, format_count(run.traits.parameters), run.traits.devices, run.traits.chip,
+      run.traits.trainer, form_of_run(run.traits), run.source, 100 * std::abs(longer),
+      longer < 0 ? "shorter" : "longer");
 }
 
 }  // namespace
@@ -134,8 +145,8 @@ std::string not_told_apart_text(const std::vector<Candidate>& candidates) {
     rows.push_back(static_cast<std::int32_t>(i + 1));
   }
   return fmt::format(
-      "{} {} may turn out faster than the first when measured: one in five predicted ratios of "
-      "two times is off by more than {:.0f} %; see braid tune.\n",
+      "{} {} may turn out faster than the first when measured: ratios of these times may be off by "
+      "{:.0f} % (80 % interval); see braid tune.\n",
       rows.size() == 1 ? "Plan" : "Plans", ranges_text(rows), 100 * most);
 }
 
