@@ -49,6 +49,9 @@ TEST(RecommendationText, NamesTheOptionWhereNothingSaysWhatIsWithoutOffload) {
   outcome.recommendation->ease.offload = true;
   outcome.recommendation->without_offload_s = 1.05;
   EXPECT_EQ(recommendation_text(outcome), "Without offload the fastest takes 1.050 s, 5 % more.\n");
+  outcome.recommendation->without_offload_s = 2.134;
+  EXPECT_EQ(recommendation_text(outcome),
+            "Without offload the fastest takes 2.134 s, 113 % more.\n");
 }
 
 }  // namespace

@@ -49,9 +49,10 @@ std::string without_text(double without_s, double with_s, bool of_all) {
   if (!std::isfinite(without_s)) {
     return of_all ? "Nothing fits without offload.\n" : "No plan without offload was found.\n";
   }
-  return fmt::format("Without offload the fastest{} takes {} s, {:.2g} % more.\n",
+  const double more = 100 * (without_s / with_s - 1);
+  return fmt::format("Without offload the fastest{} takes {} s, {} % more.\n",
                      of_all ? "" : " that was found", four_figures(without_s),
-                     100 * (without_s / with_s - 1));
+                     more < 99.5 ? fmt::format("{:.2g}", more) : fmt::format("{:.0f}", more));
 }
 
 /// How long the fastest takes, where another is recommended.
