@@ -1,9 +1,12 @@
 #include "braid/system/chip_reader.h"
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "braid/base/and_list.h"
 #include "braid/base/quantity.h"
 #include "braid/base/text.h"
 #include "braid/chip/accelerator/accelerator_reader.h"
@@ -16,6 +19,7 @@ namespace {
 
 Memory read_memory(const Value& value) {
   value.expect_only({"name", "size", "bandwidth"});
+  expect_all(value, {"name", "size", "bandwidth"});
   return {std::string(value["name"].as_string()), value["size"].as_positive_quantity(Unit::bytes),
           value["bandwidth"].as_positive_quantity(Unit::bytes_per_s)};
 }
@@ -77,6 +81,7 @@ void read_efficiency(const Value& value, Efficiency& efficiency) {
 
 /// A chip by its peaks, rates and sizes.
 Chip read_rated_chip(const Value& value) {
+  expect_all(value, {"name", "peak", "vector", "compute_units", "memory"});
   Chip chip;
   for (const auto& [key, rate] : value["peak"].members()) {
     const auto dtype = parse_dtype(key);
@@ -113,6 +118,14 @@ void drop_provenance(const char* key, std::vector<Provenance>& provenance) {
 }
 
 }  // namespace
+
+void expect_all(const Value& value, std::initializer_list<std::string_view> keys) {
+  std::vector<std::string> missing;
+  for (const std::string_view key : keys) {
+    if (!value[key].exists()) missing.emplace_back(key);
+  }
+  if (missing.size() > 1) value.fail("required keys are missing: " + and_list(missing), "add them");
+}
 
 std::string_view name_of(ChipExecution execution) {
   return execution == ChipExecution::kernels    ? "kernels"
@@ -212,7 +225,7 @@ NetworkLevel read_level(const Value& value, const LinkSource& source,
   value.expect_only({"name", "topology", "size", "dims", "bandwidth", "unit_bandwidth", "latency",
                      "rails", "oversubscription", "efficiency", "half_size"});
   NetworkLevel level;
-  level.name = value["name"].as_string();
+  level.name = value["name"].string_or("link");
   level.topology = read_topology(value["topology"]);
   if (value["size"].exists()) level.size = value["size"].as_int_in(1, std::int64_t{1} << 31);
   if (value["dims"].exists()) {

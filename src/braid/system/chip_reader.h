@@ -1,6 +1,8 @@
 #pragma once
 
+#include <initializer_list>
 #include <string>
+#include <string_view>
 
 #include "braid/base/document.h"
 #include "braid/system/defaults.h"
@@ -26,7 +28,12 @@ ChipKind usual_kind(const Chip& chip);
 /// "gpu", "tpu" or "other". Throws Error otherwise.
 ChipKind read_kind(const Value& value);
 
-/// Reads a network level from its YAML form. `size` of its units is left to the caller.
+/// Throws Error naming all of these keys that a mapping lacks, where it lacks several: readers of
+/// each say of a single one that it is missing.
+void expect_all(const Value& value, std::initializer_list<std::string_view> keys);
+
+/// Reads a network level from its YAML form. Without a name it is called "link". `size` of its
+/// units is left to the caller.
 NetworkLevel read_level(const Value& value, const LinkSource& source,
                         std::vector<Provenance>& provenance);
 

@@ -74,6 +74,7 @@ class Reference {
 /// reference.
 NetworkLevel level_like(const Value& value, Reference& reference, std::size_t level,
                         System& system) {
+  expect_all(value, {"topology", "bandwidth"});
   const Topology topology = read_topology(value["topology"]);
   const bool is_whole =
       value["latency"].exists() && value["efficiency"].exists() && value["half_size"].exists();
@@ -129,6 +130,13 @@ std::int64_t read_devices_per_host(const Value& value, const DeviceGroup& group)
   return count;
 }
 
+double read_hourly_price(const Value& value) {
+  if (!value.is_string() || !parse_quantity(value.as_string(), Unit::usd)) {
+    value.fail("is no price of a node and hour", "write it with its unit, such as \"30 USD\"");
+  }
+  return value.as_positive_quantity(Unit::usd);
+}
+
 /// `chip`, `devices_per_node`, `devices_per_host`, `nodes`, `intra_node`, `host`, `node_bandwidth`,
 /// `price_per_hour` of a group or a homogeneous cluster. With a bandwidth matrix the network inside
 /// the node may be left out.
@@ -148,9 +156,15 @@ DeviceGroup read_nodes(const Value& value, Chip chip, bool has_matrix, Reference
     group.node_bytes_per_s = value["node_bandwidth"].as_positive_quantity(Unit::bytes_per_s);
   }
   if (value["price_per_hour"].exists()) {
-    group.node_usd_per_hour = value["price_per_hour"].as_positive_quantity(Unit::usd);
+    group.node_usd_per_hour = read_hourly_price(value["price_per_hour"]);
   }
   return group;
+}
+
+/// Throws Error naming the keys that a group's, or a cluster's own, nodes lack.
+void expect_nodes(const Value& value, bool has_matrix) {
+  has_matrix ? expect_all(value, {"chip", "devices_per_node"})
+             : expect_all(value, {"chip", "devices_per_node", "intra_node"});
 }
 
 DeviceGroup read_group(const Value& value, bool has_matrix, System& system) {
@@ -168,6 +182,7 @@ void read_groups(const Value& groups, bool has_matrix, bool has_levels, int dept
     if (!entry["cluster"].exists()) {
       entry.expect_only({"chip", "devices_per_node", "devices_per_host", "nodes", "intra_node",
                          "host", "node_bandwidth", "price_per_hour"});
+      expect_nodes(entry, has_matrix);
       system.groups.push_back(read_group(entry, has_matrix, system));
       continue;
     }
@@ -320,6 +335,10 @@ System read_system(const Value& value, const DeviceCount& count, int depth) {
                      "intra_node", "node_bandwidth", "price_per_hour", "host", "groups", "levels",
                      "bandwidth_matrix", "sources", "assumed"});
   System system;
+  if (!value["groups"].exists()) {
+    if (!value["name"].exists()) expect_all(value, {"name", "chip", "devices_per_node"});
+    expect_nodes(value, value["bandwidth_matrix"].exists());
+  }
   system.name = value["name"].as_string();
   system.description = value["description"].string_or("");
   read_sources(value, system.provenance);
