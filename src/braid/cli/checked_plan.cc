@@ -86,10 +86,11 @@ void say_what_is_to_blame(const LoadedJob& loaded, const PlannerEntry& planner, 
   const std::optional<std::vector<std::string>> blamed =
       restrictions_to_blame(loaded.job, on, loaded.space, planner);
   if (!blamed) return;
-  why.reason += blamed->empty() ? ", whatever is fixed"
-                                : fmt::format(", with {} (without {} {})", and_list(*blamed),
-                                              blamed->size() == 1 ? "it" : "any of these",
-                                              of_memory ? "some plan fits" : "there is a plan");
+  why.reason += blamed->empty()
+                    ? ", whatever is fixed"
+                    : fmt::format(", with {} ({} {})", and_list(*blamed),
+                                  blamed->size() == 1 ? "without it" : "dropping any one of them,",
+                                  of_memory ? "some plan fits" : "there is a plan");
 }
 
 int status_of(const Outcome& outcome) {

@@ -81,7 +81,9 @@ void check_profile_options(const ProfileOptions& o) {
     if (from_profile && !is_of_models_alone(option)) continue;
     throw Error(Where{"", 0, option.name()},
                 from_profile ? "does not go with --profile" : "goes with --profile only",
-                "see braid plan --help");
+                !from_profile && option.is("memory")
+                    ? "--max-memory limits what plans may use of a device's"
+                    : "see braid plan --help");
   }
 }
 

@@ -73,13 +73,17 @@ SpaceOptions restrictions(const Parallelism& p) {
 void check_expert_ranks(const Parallelism& p) {
   const std::int64_t ranks = p.expert_axis();
   if (ranks % p.ep == 0) return;
-  throw Error(Where{"", 0, "--ep"},
-              fmt::format("experts are split over data and context parallel ranks, {}, and {} does "
-                          "not divide {}, {}",
-                          p.whole_experts ? "and tensor parallel ones where these leave them whole"
-                                          : "not over tp (without --whole-experts on) or pp",
-                          p.ep, p.whole_experts ? "dp times cp times tp" : "dp times cp", ranks),
-              fmt::format("choose a divisor of {}, or change --tp, --pp, --dp or --cp", ranks));
+  // Spread over tensor parallel ranks too, they may go.
+  const bool go_whole = !p.whole_experts && ranks * p.tp % p.ep == 0;
+  throw Error(
+      Where{"", 0, "--ep"},
+      fmt::format("experts are split over data and context parallel ranks, {}, and {} does "
+                  "not divide {}, {}",
+                  p.whole_experts ? "and tensor parallel ones where these leave them whole"
+                                  : "not over tp or pp",
+                  p.ep, p.whole_experts ? "dp times cp times tp" : "dp times cp", ranks),
+      fmt::format("choose a divisor of {}, {}or change --tp, --pp, --dp or --cp", ranks,
+                  go_whole ? "say --whole-experts on, which splits them over tp too, " : ""));
 }
 
 /// Throws Error for passes that no schedule has.
@@ -120,6 +124,25 @@ std::string misfit_of(const Plan& plan) {
   return text;
 }
 
+/// The option without which the trainer would not say this of a form; empty: not one alone.
+std::string refused_option(const TrainerLimits& can, const Parallelism& p,
+                           const std::string& reason) {
+  Parallelism without = p;
+  without.offload_optimizer = without.offload_weights = without.offload_activations = false;
+  if (refusal(can, without) != reason) return "--offload";
+  std::string found;
+  for (const auto& [option, degree] : {std::pair{"--cp", &Parallelism::cp},
+                                       {"--ep", &Parallelism::ep},
+                                       {"--pp", &Parallelism::pp}}) {
+    without = p;
+    without.*degree = 1;
+    if (refusal(can, without) == reason) continue;
+    if (!found.empty()) return "";
+    found = option;
+  }
+  return found;
+}
+
 /// Throws Error for what the verifier has against a plan, but for memory.
 void check_plan(const Plan& plan) {
   for (const Check& check : verify(plan).checks) {
@@ -144,8 +167,10 @@ StatedPlan stated_plan(const Job& job, const System& system, const TrainerLimits
   plan.planner = kStatedPlanner;
   plan.model_source = job.model_source;
   if (const std::string reason = refusal(can, plan); !reason.empty()) {
-    throw Error(fmt::format("{} {}", job.trainer.name, reason),
-                "change the configuration, or name another trainer with --for");
+    const std::string option = refused_option(can, parallel, reason);
+    throw Error(Where{"", 0, option}, fmt::format("{} {}", job.trainer.name, reason),
+                fmt::format("{}, or name another trainer with --for",
+                            option.empty() ? "change the configuration" : "change it"));
   }
   if (checked) check_plan(plan);
   result.misfit = misfit_of(plan);

@@ -9,6 +9,7 @@
 #include "braid/base/error.h"
 #include "braid/base/text.h"
 #include "braid/plan/model_shape.h"
+#include "braid/planners/job/contradiction.h"
 #include "braid/planners/job/fixed_form.h"
 #include "braid/planners/job/job_layers.h"
 #include "braid/trainers/registry.h"
@@ -122,6 +123,25 @@ std::string refusal_of_named(const TrainerFile& trainer, const TrainerNeeds& nee
   return reason.empty() && !needs.own_code ? lack_of(trainer, needs) : reason;
 }
 
+/// Of what is fixed, the one thing without which the trainer would not be refused for this reason,
+/// as ", which --cp 2 takes"; empty where the reason has said it or it is not one thing.
+std::string asked_by(const TrainerFile& trainer, const TrainerNeeds& needs,
+                     const std::string& reason) {
+  if (reason.find("which --") != std::string::npos) return "";
+  std::string found;
+  for (const GivenRestriction& given : given_restrictions(*needs.space)) {
+    SpaceOptions without = *needs.space;
+    given.take_back(without);
+    TrainerNeeds fewer = needs;
+    fewer.space = &without;
+    if (refusal_of_named(trainer, fewer) == reason) continue;
+    // A schedule has its name in the reason.
+    if (!found.empty() || given.option == "--schedule") return "";
+    found = fmt::format(", which {} takes", given.text);
+  }
+  return found;
+}
+
 }  // namespace
 
 std::vector<std::string> trainer_notes(const TrainerFile& trainer, const TrainerNeeds& needs,
@@ -157,7 +177,8 @@ void check_trainer(const TrainerFile& trainer, const TrainerNeeds& needs) {
   for (const TrainerFile& other : trainer_catalogue()) {
     if (refusal_of_named(other, needs).empty()) others += (others.empty() ? "" : ", ") + other.name;
   }
-  throw Error(Where{"", 0, "--for"}, fmt::format("{} {}", trainer.name, reason),
+  throw Error(Where{"", 0, "--for"},
+              fmt::format("{} {}{}", trainer.name, reason, asked_by(trainer, needs, reason)),
               others.empty() ? "change what is fixed" : "trainers that can: " + others);
 }
 
