@@ -105,11 +105,12 @@ std::string terms_text(const ConfigurationEvaluation& evaluation) {
       {staged ? "Where the time goes in the busiest stage, s" : "Where the time goes, s", "yours"}};
   if (best != nullptr) rows.front().insert(rows.front().end(), {"best", "yours - best"});
   const auto best_terms = best != nullptr ? time_terms(best->metrics) : terms;
+  const double most_s =
+      std::max(mine.iteration_time_s, best != nullptr ? best->metrics.iteration_time_s : 0.0);
   const auto add = [&](const std::string& name, double here_s, double there_s) {
-    std::vector<std::string> row = {name, part_text(here_s, mine.iteration_time_s)};
+    std::vector<std::string> row = {name, part_text(here_s, most_s)};
     if (best != nullptr) {
-      const double most_s = std::max(mine.iteration_time_s, best->metrics.iteration_time_s);
-      row.push_back(part_text(there_s, best->metrics.iteration_time_s));
+      row.push_back(part_text(there_s, most_s));
       row.push_back(part_text(here_s - there_s, most_s));
     }
     if (!std::all_of(row.begin() + 1, row.end(), is_zero)) rows.push_back(std::move(row));
@@ -166,8 +167,14 @@ std::string memory_text(const ConfigurationEvaluation& evaluation) {
 std::string changes_text(const ConfigurationEvaluation& evaluation) {
   if (evaluation.changes.empty() || is_faster(evaluation)) return "";
   const Metrics& mine = evaluation.mine.candidate.metrics;
+  const int dp = evaluation.mine.candidate.plan.parallel.dp;
+  const bool dp_changes = std::any_of(
+      evaluation.changes.begin(), evaluation.changes.end(),
+      [&](const ConfigurationChange& change) { return change.after.parallel.dp != dp; });
   std::vector<std::vector<std::string>> rows = {
-      {"From yours to the best, one change at a time", "s/iter", "change, s", "GiB", "fits"},
+      {dp_changes ? "From yours to the best, one step at a time; dp takes up the rest"
+                  : "From yours to the best, one change at a time",
+       "s/iter", "change, s", "GiB", "fits"},
       {"yours", seconds(mine.iteration_time_s), "-",
        fmt::format("{:.1f}", mine.peak_memory_bytes / kGiB),
        evaluation.mine.fits() ? "yes" : "no"}};
