@@ -34,6 +34,15 @@ UnknownValue why_unknown(const std::string& used, const ShellScript& script) {
     return {name + " is given to the script when it is started", "write its value in its place"};
   }
   const std::vector<std::string>& missing = script.missing_files;
+  const auto chooses = std::find_if(
+      script.of_conditions.begin(), script.of_conditions.end(), [&used](const std::string& each) {
+        return each.size() > 1 && each != used && each[0] == '$' && is_shell_name_start(each[1]);
+      });
+  if (missing.empty() && chooses != script.of_conditions.end()) {
+    return {
+        fmt::format("{} is not set in the script, whose conditions depend on {}", name, *chooses),
+        fmt::format("set that there, or before it: --from '{}=… bash SCRIPT'", chooses->substr(1))};
+  }
   if (missing.empty()) return {name + " is not set in the script", "set it there"};
   return {fmt::format("{} is not set in the script, and {}, which it reads in, is not beside it",
                       name, first_of(missing)),
