@@ -96,7 +96,7 @@ std::string memory_range_text(double least_bytes, double most_bytes) {
   for (int decimals = 1; decimals <= 3; ++decimals) {
     const std::string least = fmt::format("{:.{}f}", least_bytes / kGiB, decimals);
     const std::string most = fmt::format("{:.{}f}", most_bytes / kGiB, decimals);
-    if (least != most) return least + " to " + most + " GiB";
+    if (least != most) return fmt::format("{} to {} GiB", least, most);
   }
   return gib_text(most_bytes);
 }

@@ -62,9 +62,11 @@ class LabelPlacer {
   /// Near the mark, else further and further away. `crowded`: other marks are near it.
   bool place(const LabelledSpot& spot, const std::string& text, bool crowded, Lines lines) {
     constexpr int kTurns = 24;
-    constexpr double kNear = 8, kApart = 20, kStep = 12, kFar = 500;
+    constexpr double kNear = 8, kApart = 20, kStep = 12;
+    constexpr int kSteps = 41;
     const double half_width = kLabelLetter * letters_of(text) / 2;
-    for (double far = crowded ? kApart : kNear; far < kFar; far += kStep) {
+    for (int step = 0; step < kSteps; ++step) {
+      const double far = (crowded ? kApart : kNear) + kStep * step;
       for (int turn = 0; turn < kTurns; ++turn) {
         const double angle = 2 * std::numbers::pi * (turn + 0.5) / kTurns;
         const double x = spot.x + std::cos(angle) * (far + half_width) - half_width;

@@ -19,9 +19,12 @@ std::int64_t number_behind(std::span<const std::string> words,
     const std::size_t equals = words[i].find('=');
     const std::string_view name = std::string_view(words[i]).substr(0, equals);
     if (std::find(options.begin(), options.end(), name) == options.end()) continue;
-    const std::string_view value = equals != std::string::npos
-                                       ? std::string_view(words[i]).substr(equals + 1)
-                                       : std::string_view(i + 1 < words.size() ? words[i + 1] : "");
+    std::string_view value;
+    if (equals != std::string::npos) {
+      value = std::string_view(words[i]).substr(equals + 1);
+    } else if (i + 1 < words.size()) {
+      value = words[i + 1];
+    }
     std::int64_t number = 0;
     const auto [stop, error] = std::from_chars(value.data(), value.data() + value.size(), number);
     return error == std::errc() && stop == value.data() + value.size() && number > 0 ? number : 0;
