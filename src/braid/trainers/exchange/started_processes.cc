@@ -27,7 +27,9 @@ std::int64_t number_behind(std::span<const std::string> words,
     }
     std::int64_t number = 0;
     const auto [stop, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-    return error == std::errc() && stop == value.data() + value.size() && number > 0 ? number : 0;
+    constexpr std::int64_t kMost = 1 << 30;
+    const bool is_whole = error == std::errc() && stop == value.data() + value.size();
+    return is_whole && number > 0 && number <= kMost ? number : 0;
   }
   return 0;
 }
@@ -77,11 +79,12 @@ std::int64_t processes_started(std::span<const std::string> words, const std::st
       return 0;
     }
   };
-  const bool has_launcher = given.has("--nproc-per-node") ||
-                            std::any_of(words.begin(), words.end(), [](const auto& word) {
-                              return is_called(word, "torchrun") || is_called(word, "deepspeed") ||
-                                     contains(word, "torch.distributed");
-                            });
+  const bool counts_devices = given.is_given("--nproc-per-node") || given.is_given("--num-gpus");
+  const bool has_launcher =
+      counts_devices || std::any_of(words.begin(), words.end(), [](const auto& word) {
+        return is_called(word, "torchrun") || is_called(word, "deepspeed") ||
+               contains(word, "torch.distributed");
+      });
   if (!has_launcher) return ranks_started(words);
   if (const auto included = given.is_given("--include") && !given.is_bare("--include")
                                 ? given.text("--include")

@@ -136,7 +136,10 @@ void take_option(std::string name, const std::string& value, BridgeSource& sourc
     return;
   }
   if (is_one_of(name, {"num_gpus", "ng"})) {
-    std::from_chars(value.data(), value.data() + value.size(), source.devices);
+    std::int64_t number = 0;
+    constexpr std::int64_t kMost = 1 << 30;
+    std::from_chars(value.data(), value.data() + value.size(), number);
+    source.devices = number > 0 && number <= kMost ? number : 0;
     return;
   }
   // As set_user_overrides() of scripts/performance/utils/overrides.py does it.

@@ -65,16 +65,22 @@ int degree_or_rest(GivenArguments& given, std::string_view name) {
   return degree(given, name);
 }
 
+/// What other degrees leave of the devices that a run starts; 0: not known, or not a whole number.
+int shards_left(std::int64_t devices, std::initializer_list<int> others) {
+  for (const int each : others) {
+    if (devices % each != 0) return 0;
+    devices /= each;
+  }
+  return devices <= kMostDevices ? static_cast<int>(devices) : 0;
+}
+
 /// `devices_started`: by what starts the run; 0: not known.
 void read_state(GivenArguments& given, std::int64_t devices_started, Import& run) {
   constexpr std::string_view kShard = "--parallelism.data_parallel_shard_degree";
   Parallelism& p = run.parallel;
   const int replicate = degree(given, "--parallelism.data_parallel_replicate_degree");
-  const std::int64_t others = std::int64_t{p.tp} * p.cp * p.pp * replicate;
   int shard = degree_or_rest(given, kShard);
-  if (shard == 0 && devices_started > 0 && devices_started % others == 0) {
-    shard = static_cast<int>(devices_started / others);
-  }
+  if (shard == 0) shard = shards_left(devices_started, {p.tp, p.cp, p.pp, replicate});
   const std::int64_t dp = std::int64_t{replicate} * shard;
   std::int64_t devices = std::max<std::int64_t>(1, dp);
   for (const int each : {p.tp, p.cp, p.pp}) {
