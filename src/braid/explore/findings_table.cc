@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -64,14 +65,14 @@ std::string marks_of(const Space& space, std::span<const PointResult> results,
     return static_cast<std::size_t>(std::find(words.begin(), words.end(), name) - words.begin());
   };
   const std::size_t tp = column("tp"), ep = column("ep"), offload = column("offload");
-  std::set<MarkedForm> forms;
+  std::vector<MarkedForm> forms;
   for (const std::size_t number : numbers) {
     const std::vector<std::string>& of = results[number].words;
     if (is_found(results[number]) && of.size() == words.size()) {
-      forms.insert({of[tp], of[ep], of[offload], ""});
+      forms.push_back({of[tp], of[ep], of[offload], ""});
     }
   }
-  return marks_legend(std::vector<MarkedForm>(forms.begin(), forms.end()), /*gaps=*/false);
+  return marks_legend(forms, /*gaps=*/false);
 }
 
 }  // namespace

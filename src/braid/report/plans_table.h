@@ -29,7 +29,6 @@ std::string offload_words(const std::string& offload);
 struct MarkedForm {
   std::string tp, ep, offload;
   std::string schedule;  ///< Empty where it is not said.
-  friend auto operator<=>(const MarkedForm&, const MarkedForm&) = default;
 };
 
 /// What the marks stand for, those that occur ("sp: with sequence parallelism; …"), and a line's
