@@ -27,9 +27,9 @@ std::int64_t number_behind(std::span<const std::string> words,
     }
     std::int64_t number = 0;
     const auto [stop, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-    constexpr std::int64_t kMost = 1 << 30;
+    constexpr std::int64_t kMostProcesses = 1 << 30;
     const bool is_whole = error == std::errc() && stop == value.data() + value.size();
-    return is_whole && number > 0 && number <= kMost ? number : 0;
+    return is_whole && number > 0 && number <= kMostProcesses ? number : 0;
   }
   return 0;
 }

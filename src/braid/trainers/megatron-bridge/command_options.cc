@@ -137,9 +137,9 @@ void take_option(std::string name, const std::string& value, BridgeSource& sourc
   }
   if (is_one_of(name, {"num_gpus", "ng"})) {
     std::int64_t number = 0;
-    constexpr std::int64_t kMost = 1 << 30;
+    constexpr std::int64_t kMostDevices = 1 << 30;
     std::from_chars(value.data(), value.data() + value.size(), number);
-    source.devices = number > 0 && number <= kMost ? number : 0;
+    source.devices = number > 0 && number <= kMostDevices ? number : 0;
     return;
   }
   // As set_user_overrides() of scripts/performance/utils/overrides.py does it.
