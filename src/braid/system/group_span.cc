@@ -58,13 +58,16 @@ Counts members_of(const Counts& capacities, std::int64_t first, std::int64_t str
                   std::int64_t size) {
   Counts members(capacities.size(), 0);
   Counts here(capacities.size(), 0);
+  Counts ends(capacities.size(), 0);  // Of the unit that the last device was in.
   for (std::int64_t i = 0; i < size; ++i) {
     const std::int64_t device = first + i * stride;
-    const std::int64_t before = device - stride;
     bool new_unit = true;  // Of the level below: a device is one at level 0.
     for (std::size_t l = 0; l < capacities.size() && new_unit; ++l) {
-      const bool enters =
-          i == 0 || (l + 1 < capacities.size() && device / capacities[l] != before / capacities[l]);
+      bool enters = i == 0;
+      if (l + 1 < capacities.size() && device >= ends[l]) {
+        ends[l] = (device / capacities[l] + 1) * capacities[l];
+        enters = true;
+      }
       here[l] = enters ? 1 : here[l] + 1;
       members[l] = std::max(members[l], here[l]);
       new_unit = enters;

@@ -152,6 +152,7 @@ Placement placement_of(const System& system, std::int64_t device) {
 }
 
 const Chip& chip_at(const System& system, std::int64_t device) {
+  if (system.groups.size() == 1) return system.groups.front().chip;
   return system.groups[placement_of(system, device).group].chip;
 }
 
