@@ -90,8 +90,8 @@ StageContext::StageContext(std::span<const std::int64_t> devices, const Parallel
 
 double usable_bytes_of_stage(const Plan& plan, std::size_t stage) {
   double least = kInfinity;
-  for (const std::int64_t device : plan.stages[stage].devices) {
-    least = std::min(least, usable_bytes(chip_at(plan.system, device)));
+  for (const std::size_t group : groups_of(plan.system, plan.stages[stage].devices)) {
+    least = std::min(least, usable_bytes(plan.system.groups[group].chip));
   }
   return least;
 }

@@ -25,10 +25,8 @@ namespace {
 /// Of a stage's devices, the least that one can hold, whatever the user lets plans use of it.
 double room_bytes_of_stage(const Plan& plan, std::size_t stage) {
   double least = kInfinity;
-  const Chip* last = nullptr;
-  for (const std::int64_t device : plan.stages[stage].devices) {
-    const Chip& chip = chip_at(plan.system, device);
-    if (&chip == std::exchange(last, &chip)) continue;
+  for (const std::size_t group : groups_of(plan.system, plan.stages[stage].devices)) {
+    const Chip& chip = plan.system.groups[group].chip;
     least = std::min(least, chip.memory.bytes - usual_reserve_bytes(chip));
   }
   return least;
@@ -49,9 +47,11 @@ std::string memory_line(const Confidence& confidence, const Plan& plan, const Me
   }
   const double most_bytes = metrics.peak_memory_bytes * confidence.memory->high;
   const std::size_t stage = metrics.tightest_stage;
-  const double room_bytes = room_bytes_of_stage(plan, stage);
-  const bool may_not_fit =
-      metrics.peak_memory_bytes <= usable_bytes_of_stage(plan, stage) && most_bytes > room_bytes;
+  const double usable_bytes = usable_bytes_of_stage(plan, stage);
+  const bool is_near = metrics.peak_memory_bytes <= usable_bytes && most_bytes > usable_bytes;
+  // It reads the catalogue, and is not below what is usable.
+  const double room_bytes = is_near ? room_bytes_of_stage(plan, stage) : kInfinity;
+  const bool may_not_fit = most_bytes > room_bytes;
   return fmt::format(
       "memory: {}, from {} by {}{}",
       memory_range_text(metrics.peak_memory_bytes * confidence.memory->low, most_bytes),

@@ -1,6 +1,7 @@
 #include "braid/trainers/exchange/started_script.h"
 
 #include <algorithm>
+#include <array>
 
 #include "braid/base/error.h"
 #include "braid/base/text.h"
@@ -16,9 +17,12 @@ std::string quoted(const std::string& value) {
   return text + "'";
 }
 
+constexpr std::array<std::string_view, 4> kEndings = {".sh", ".sbatch", ".slurm", ".bash"};
+
 bool is_script_name(const std::string& word) {
-  return !word.starts_with('-') && (word.ends_with(".sh") || word.ends_with(".sbatch") ||
-                                    word.ends_with(".slurm") || word.ends_with(".bash"));
+  return !word.starts_with('-') &&
+         std::any_of(kEndings.begin(), kEndings.end(),
+                     [&](std::string_view ending) { return word.ends_with(ending); });
 }
 
 /// Assignments of what a script sees; what is not known, or is a list, it does not.
@@ -38,9 +42,8 @@ std::string assignments(const ShellVariables& variables) {
 
 std::optional<StartedScript> started_script(std::string_view text, const std::string& file,
                                             const ImportChoice& choice) {
-  constexpr std::string_view kSigns[] = {".sh", ".sbatch", ".slurm", ".bash"};
-  if (std::none_of(std::begin(kSigns), std::end(kSigns),
-                   [&](std::string_view sign) { return contains(text, sign); })) {
+  if (std::none_of(kEndings.begin(), kEndings.end(),
+                   [&](std::string_view ending) { return contains(text, ending); })) {
     return std::nullopt;
   }
   try {

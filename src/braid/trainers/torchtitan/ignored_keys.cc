@@ -81,8 +81,7 @@ constexpr Unmodelled kUnmodelled[] = {
     {"parallelism.expert_parallel_comm_backend", "|standard|none|",
      "tokens travel by NCCL's all-to-all"},
     {"parallelism.enable_fsdp_symm_mem", "|false|",
-     "collectives have the rates that they have "
-     "without"},
+     "collectives have the rates that they have without"},
     {"activation_checkpoint.memory_budget", "|0.5|", "activation_checkpoint.mode alone counts"},
     {"quantize.linear.float8.enable_fsdp_float8_all_gather", "|false|",
      "weights are gathered in bfloat16"},
